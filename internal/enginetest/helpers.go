@@ -217,6 +217,11 @@ func Unnumbered(lines []string) (out []string) {
 	return out
 }
 
+// Without returns the lines of a list that another one does not have.
+func Without(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
+}
+
 // ByoVPC is an example in an existing VPC.
 const ByoVPC = "byo-vpc.yaml"
 

@@ -17,15 +17,11 @@ import (
 // values that AWS has chosen. The tags with the template are not compared.
 func GraphDifferences(want, have *graph.Graph) (out []string) {
 	w, h := edges(want), edges(have)
-	for _, e := range w {
-		if !slices.Contains(h, e) {
-			out = append(out, "- "+e)
-		}
+	for _, e := range Without(w, h) {
+		out = append(out, "- "+e)
 	}
-	for _, e := range h {
-		if !slices.Contains(w, e) {
-			out = append(out, "+ "+e)
-		}
+	for _, e := range Without(h, w) {
+		out = append(out, "+ "+e)
 	}
 	for _, r := range want.Resources() {
 		other := have.Resource(r.ID())
@@ -54,8 +50,8 @@ func edges(g *graph.Graph) (out []string) {
 	return slices.Compact(out)
 }
 
-// Strangers removes all tags of Cluster API and of this program from an account, as if
-// another tool had made its resources.
+// Strangers removes the tags of Cluster API and of this program from all resources of an account. They look then as if another tool had
+// created them.
 func Strangers(a *awssim.AWS) {
 	a.Edit(func(s *awssim.State) {
 		for _, tags := range AllTags(s) {
@@ -114,9 +110,8 @@ func (l *lot) draw() string {
 	return fmt.Sprintf("x%04d", l.drawn)
 }
 
-// AsClusterAPI changes an account with a cluster to look as if Cluster API had created
-// it: without identity tags and secrets of this program, and with random names of
-// machines and target groups.
+// AsClusterAPI makes a cluster look as if Cluster API had created it. It removes the identity tags and the parameters of this program, and gives
+// machines and target groups random names.
 func AsClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	var names lot
 	set := names.draw()

@@ -267,10 +267,9 @@ func names(field string) bool {
 	}, field)
 }
 
-// identifies reports whether a resource is found by the field, so that without it there
-// is no difference; and whether it belongs to a secret that is incomplete only after a
-// killed run. Without the only tag of the cluster, a node group or a Fargate profile is somebody
-// else's (TestPartsOfOthersAreConflicts).
+// identifies reports whether a field is left out because a run does not restore it. Without the tag of the cluster, a run does not find the
+// resource; a node group or a Fargate profile then belongs to somebody else (TestPartsOfOthersAreConflicts). The keys of the cluster are
+// incomplete only after a run was killed.
 func identifies(m *manifest.Cluster, v Victim, field string) bool {
 	if kind := v.Resource.Kind(); kind == "node-group" || kind == "fargate-profile" {
 		return strings.HasPrefix(field, "tag "+cloud.CloudProviderTagPrefix)

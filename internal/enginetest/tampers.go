@@ -57,8 +57,8 @@ func Tampers() map[string]Tamper {
 	return all
 }
 
-// Conflicts has a change for every field that AWS does not permit to change: somebody has
-// created the resource again, with another value.
+// Conflicts has a change for every field that AWS does not permit to change. Such a field can have another value if somebody has deleted the
+// resource and created it again.
 func Conflicts() map[string]Tamper {
 	all := map[string]Tamper{
 		"vpc cidr":                func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].CIDR = "172.20.0.0/16" },

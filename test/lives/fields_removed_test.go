@@ -136,7 +136,7 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 	if slices.ContainsFunc(staying(), func(field string) bool { return strings.Contains(what, field) }) {
 		return true, !slices.Equal(before, after)
 	}
-	if lost, left := without(before, after), without(after, before); len(lost)+len(left) > 0 {
+	if lost, left := enginetest.Without(before, after), enginetest.Without(after, before); len(lost)+len(left) > 0 {
 		t.Errorf("%s, taken back: lost %q, left %q", what, lost, left)
 		return true, true
 	}
@@ -158,11 +158,6 @@ func staying() []string {
 func resourcesOf(a *awssim.AWS) []string {
 	machines := regex.Of(`^(AutoScalingGroup|Instance|Interface|LaunchTemplate|Volume) `)
 	return slices.DeleteFunc(enginetest.Unnumbered(enginetest.Described(a)), machines.MatchString)
-}
-
-// without returns the lines that a list has more than another one.
-func without(all, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(line string) bool { return slices.Contains(others, line) })
 }
 
 // apply applies a manifest. Its run may be refused, or AWS may refuse a value, but it does not wait without

@@ -2,9 +2,6 @@ package bootdata
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -14,7 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Left is the stored boot data of a pool that is not in the manifest any more. The user data in the launch template of the pool says where it is.
+// Left is the stored boot data of a pool that is not in the manifest any more. The launch template of the pool still exists, and its user data says
+// where the boot data is.
 type Left struct {
 	Template string                     // name of the launch template
 	Bucket   *graph.Ref[s3.BucketState] // nil if the manifest has none
@@ -23,12 +21,9 @@ type Left struct {
 
 // LeftState is where the data is.
 type LeftState struct {
-	data  *Data
-	names []string
+	SpentState
+	data *Data
 }
-
-// CloudID implements graph.State.
-func (s LeftState) CloudID() string { return strings.Join(s.names, ", ") }
 
 var (
 	_ graph.Desired[LeftState] = (*Left)(nil)
@@ -55,10 +50,11 @@ func (l *Left) Find(ctx context.Context, c *cloud.Clients) (*LeftState, error) {
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	return &LeftState{data, names}, nil
+	return &LeftState{SpentState{names}, data}, nil
 }
 
-// storedAt returns where the boot data is to which user data leads; nil for none, and for data in a bucket that the cluster does not have.
+// storedAt returns where user data says that the boot data is. It returns nil if the user data is the boot data itself, or if it names a bucket
+// that is not the bucket of the cluster.
 func (l *Left) storedAt(raw []byte) *Data {
 	plain, err := boot.Decompress(raw)
 	if err != nil {
@@ -74,12 +70,7 @@ func (l *Left) storedAt(raw []byte) *Data {
 	return &Data{Backend: boot.ObjectStore, Object: key, Bucket: l.Bucket}
 }
 
-// Delete implements graph.Deleter. The first chunk is deleted last, because Find looks for it first.
+// Delete implements graph.Deleter.
 func (l *Left) Delete(ctx context.Context, c *cloud.Clients, have *LeftState) error {
-	for _, name := range slices.Backward(have.names) {
-		if err := have.data.remove(ctx, c, name); cloud.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return have.data.removeAll(ctx, c, have.Names)
 }

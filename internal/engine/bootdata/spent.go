@@ -56,15 +56,9 @@ func (s *Spent) Find(ctx context.Context, c *cloud.Clients) (*SpentState, error)
 	return &SpentState{names}, nil
 }
 
-// Delete implements graph.Deleter. The first chunk is deleted last, because Find looks
-// for it first.
+// Delete implements graph.Deleter.
 func (s *Spent) Delete(ctx context.Context, c *cloud.Clients, have *SpentState) error {
-	for _, name := range slices.Backward(have.Names) {
-		if err := s.Data.remove(ctx, c, name); cloud.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return s.Data.removeAll(ctx, c, have.Names)
 }
 
 // stored returns the names under which the data is stored.
@@ -111,6 +105,16 @@ func (d *Data) storedParameters(ctx context.Context, c *cloud.Clients) (names []
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// removeAll deletes the stored data. The first part is deleted last, because it is looked for first.
+func (d *Data) removeAll(ctx context.Context, c *cloud.Clients, names []string) error {
+	for _, name := range slices.Backward(names) {
+		if err := d.remove(ctx, c, name); cloud.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // remove deletes a part of the stored data.

@@ -31,7 +31,7 @@ func documents(t *testing.T, text string) []*manifest.Document {
 	return []*manifest.Document{{Object: object}}
 }
 
-// A pod network is what mounts the folders of the CNI, Calico's operator, or what the user says is one.
+// A workload is a pod network if it mounts the folders of the CNI, if it is Calico's operator, or if the user passes it with --cni.
 func TestPodNetworks(t *testing.T) {
 	mounts := func(kind, path string) string {
 		return "apiVersion: apps/v1\nkind: " + kind + "\nspec: {template: {spec: {volumes: [{emptyDir: {}}, {hostPath: {path: " + path + "}}]}}}\n"
@@ -65,7 +65,7 @@ func TestPodNetworks(t *testing.T) {
 	assert.False(t, addon.HasVPCCNI())
 }
 
-// The cloud controller manager of AWS is told from others by its image or its arguments, and its version by the tag.
+// The cloud controller manager of AWS is recognized by its image or its arguments. Its version is the tag of the image.
 func TestCloudControllers(t *testing.T) {
 	pod := func(container string) string {
 		return "apiVersion: apps/v1\nkind: DaemonSet\nspec: {template: {spec: {containers: [{name: a, image: x}, {name: b, " + container + "}]}}}\n"
@@ -105,7 +105,7 @@ func TestCloudControllers(t *testing.T) {
 	assert.Equal(t, "v1.33.0 HelmChartProxy/ccm", c.CloudControllers()[0].Version+" "+c.CloudControllers()[0].Object)
 }
 
-// The kubelets of a configuration leave Nodes to a cloud controller manager if init or join says so.
+// ExternalCloudProvider is true if the kubelets of init or of join run with cloud-provider=external.
 func TestExternalCloudProvider(t *testing.T) {
 	c := of(t, "quickstart")
 	spec := &c.ControlPlane.Object.Spec.KubeadmConfigSpec
@@ -160,7 +160,7 @@ func TestUnhealthyRange(t *testing.T) {
 	}
 }
 
-// The fields with the version of Kubernetes are those that an upgrade edits.
+// An upgrade edits all fields that contain the Kubernetes version.
 func TestVersionFields(t *testing.T) {
 	for name, want := range map[string]string{
 		"quickstart":      "KubeadmControlPlane/quickstart-control-plane spec.version, MachineDeployment/quickstart-md-0 spec.template.spec.version",
@@ -222,7 +222,7 @@ func TestDefaultsOfAccessors(t *testing.T) {
 	assert.False(t, manifest.IsReleaseName(strings.Repeat("a", 54)))
 }
 
-// A key encrypts what the control plane lists; a provider without resources has no effect, as in CAPA.
+// The KMS key encrypts the resources that encryptionConfig lists. Without resources it has no effect, as in CAPA.
 func TestEncryptionKey(t *testing.T) {
 	const plane, key = "  sshKeyName: \"\"\n", "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 	assert.Empty(t, of(t, "eks").EKS.EncryptionKey())
@@ -258,7 +258,7 @@ func TestPodRoles(t *testing.T) {
 	assert.False(t, manifest.PodRole{RoleARN: "a"}.IsEmpty())
 }
 
-// A value that a chart writes for a setting that the user has not made is empty.
+// Charts write an empty value, such as "" or {}, for a setting that the user has left out. Such values count as not set.
 func TestEmptyValues(t *testing.T) {
 	for text, want := range map[string]bool{
 		`""`: true, `"a"`: false, "false": true, "true": false, "0": true, "1": false, "[]": true, "[0]": false, "{}": true, `{"a": {"b": ""}}`: true, `{"a": {"b": 1}}`: false, "null": true,

@@ -54,7 +54,7 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 }
 
 // deleteUnnamed deletes resources of the cluster that the manifest does not name any more, such as the role of an add-on that was removed from
-// the manifest since the last run. A deletion with a manifest does not search for their kinds before. It then proves the absence again.
+// it. A deletion by manifest does not look for roles at first, unless its plan is shown: the manifest names them. Then the absence is proved again.
 func (d *Deleting) deleteUnnamed(ctx context.Context, all teardown.Leftovers) error {
 	d.again = true
 	for _, l := range all {

@@ -105,7 +105,7 @@ func (o *observer) observeTurnedOff(ctx context.Context) (err error) {
 		return fmt.Errorf("target groups of the cluster: %w", err)
 	}
 	if m.Infra.Spec.S3Bucket == nil {
-		if inv.Bucket, err = s3.StoredBucketName(ctx, o.c); err != nil {
+		if inv.Bucket, err = s3.BucketNameIfAllowed(ctx, o.c); err != nil {
 			return fmt.Errorf("bucket of the cluster: %w", err)
 		}
 	}
@@ -179,13 +179,6 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, partsInManifest(m, inv.NodeRoles)); err != nil {
 		return fmt.Errorf("parts of the EKS cluster: %w", err)
 	}
-	provider := ""
-	if p := m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig; p != nil {
-		provider = p.IdentityProviderConfigName
-	}
-	if inv.EKS.IdentityProvider, err = eks.OtherIdentityProvider(ctx, c, inv.EKS.Cluster.Name, provider); err != nil {
-		return fmt.Errorf("identity provider of the EKS cluster: %w", err)
-	}
 	return nil
 }
 
@@ -218,12 +211,16 @@ func (o *observer) observeOtherEKS(ctx context.Context) error {
 	return nil
 }
 
-// partsInManifest returns the names of the parts that a manifest has. nodeRoles are the ARNs of the roles of machines, by instance profile.
+// partsInManifest returns the names of the parts of an EKS cluster that its manifest has. nodeRoles maps the names of instance profiles of
+// machines to the ARNs of their roles.
 func partsInManifest(m *manifest.Cluster, nodeRoles map[string]string) eks.Kept {
+	spec := &m.EKS.ControlPlane.Spec
 	kept := eks.Kept{
-		OIDCProvider: m.EKS.ControlPlane.Spec.AssociateOIDCProvider,
-		NodeGroups:   map[string]bool{}, Fargate: map[string]bool{}, Addons: map[string]bool{}, Entries: map[string]bool{}, Roles: map[string]bool{},
-		MakesRoles: m.EKS.EnableIAM,
+		NodeGroups: map[string]bool{}, Fargate: map[string]bool{}, Addons: map[string]bool{}, Entries: map[string]bool{}, Roles: map[string]bool{},
+		MakesRoles: m.EKS.EnableIAM, OIDCProvider: spec.AssociateOIDCProvider,
+	}
+	if p := spec.OIDCIdentityProviderConfig; p != nil {
+		kept.IdentityProvider = p.IdentityProviderConfigName
 	}
 	for _, p := range m.Pools {
 		if p.Managed != nil {
@@ -236,7 +233,6 @@ func partsInManifest(m *manifest.Cluster, nodeRoles map[string]string) eks.Kept 
 	for _, arn := range nodeRoles {
 		kept.Roles[iam.RoleName(arn)] = true
 	}
-	spec := &m.EKS.ControlPlane.Spec
 	if spec.Addons != nil {
 		for _, a := range *spec.Addons {
 			kept.Addons[a.Name] = true
@@ -263,7 +259,7 @@ func missingRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (m
 		if arn == "" {
 			continue
 		}
-		role, err := iam.GetRole(ctx, c, arn[strings.LastIndexByte(arn, '/')+1:])
+		role, err := iam.GetRole(ctx, c, iam.RoleName(arn))
 		if err != nil {
 			return nil, err
 		}

@@ -67,8 +67,8 @@ type search struct {
 // Search lists the resources that have a tag of the cluster, or were created in it,
 // except for those claimed by ID; without claims, only the name of the cluster is known.
 // One query reads the tags of all of EC2, so that only kinds with unclaimed resources are
-// listed. The owner that it returns includes the names that it found. Kinds that a manifest names are searched for without claims, or if named
-// is true: a deletion whose plan is shown lists also what the manifest does not name any more.
+// listed. The owner that it returns includes the names that it found. With claims, it searches for the kinds that a manifest names only if named
+// is true: the plan of a deletion then also lists what the manifest does not name any more.
 func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[string]bool, named bool) (Leftovers, kind.Owner, error) {
 	of.Cluster = c.Cluster
 	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}

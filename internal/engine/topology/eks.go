@@ -445,7 +445,7 @@ func (in inputs) leavingRemarks() (out []string) {
 // to the cluster.
 func addIdentityProvider(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) {
 	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
-	if other := in.inv.EKS.IdentityProvider; other != "" { // EKS takes one
+	if other := in.inv.EKS.Leaving.IdentityProvider; other != "" { // EKS takes one
 		after = append(after, eks.RetireIdentityProvider(g, plan.ID(eks.IdentityProviderKind+"/"+other), other, cluster, after))
 	}
 	c := in.m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig

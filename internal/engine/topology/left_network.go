@@ -13,10 +13,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	words "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// LeftNetwork are the parts of a network that runs have made, among which may be some that are not in the manifest any more.
+// LeftNetwork has the parts of a network that runs have made. Some may not be in the manifest any more.
 type LeftNetwork struct {
 	Groups      []ec2.SecurityGroupState
 	NATGateways []ec2.NATGatewayState
@@ -25,7 +26,7 @@ type LeftNetwork struct {
 	Users       []string // what uses the subnets that are not in the manifest, as text
 }
 
-// UnlistedSubnets returns those of the subnets of a cluster that its manifest does not list any more.
+// UnlistedSubnets returns the subnets of a cluster that its manifest does not list any more.
 func UnlistedSubnets(m *manifest.Cluster, all []ec2.SubnetState) (out []ec2.SubnetState) {
 	spec := &m.Infra.Spec.NetworkSpec
 	if spec.VPC.ID != "" {
@@ -57,7 +58,8 @@ func OwnBalancers(m *manifest.Cluster) (names []string) {
 // keepsLeft reports whether the subnets that are not in the manifest stay, because something uses them.
 func (in inputs) keepsLeft() bool { return len(in.inv.Left.Users) > 0 }
 
-// leftAddresses lists the addresses of NAT gateways that stay for subnets that are not in the manifest. gateways are the others.
+// leftAddresses lists the addresses of the NAT gateways that stay because subnets stay that are not in the manifest. gateways are those of the
+// manifest.
 func (in inputs) leftAddresses(gateways []natGateway) (out []string) {
 	if !in.keepsLeft() {
 		return nil
@@ -82,17 +84,8 @@ func (in inputs) leftRemarks() []string {
 	}
 	return []string{fmt.Sprintf(
 		"%s: the subnets %s are not in the manifest any more, but %s: they stay, with their NAT gateways, until a run finds them empty",
-		in.m.Origin(in.m.InfraObject(), "spec.network.subnets"), strings.Join(names, ", "), usedBy(in.inv.Left.Users),
+		in.m.Origin(in.m.InfraObject(), "spec.network.subnets"), strings.Join(names, ", "), words.Several(in.inv.Left.Users)+" use them",
 	)}
-}
-
-// usedBy says what uses subnets.
-func usedBy(users []string) string {
-	const most = 3
-	if n := len(users); n > most {
-		return fmt.Sprintf("%s and %d more use them", strings.Join(users[:most], ", "), n-most)
-	}
-	return strings.Join(users, ", ") + " use them"
 }
 
 // retireSubnets retires subnets that are not in the manifest any more, and then the NAT gateways, addresses and route tables that no
@@ -103,24 +96,22 @@ func retireSubnets(g *graph.Graph, in inputs) {
 	}
 	users := graph.Awaits(desiredOf(g, elb.LoadBalancerKind, elb.ClassicLoadBalancerKind, "eks-cluster", "node-group", "auto-scaling-group", "fargate-profile")...)
 	tables := graph.Awaits(desiredOf(g, "route-table")...)
-	left := UnlistedSubnets(in.m, in.inv.Subnets)
-	retire := func(public bool, after []graph.Edge) (out []graph.Resource) {
-		for _, s := range left {
-			id := plan.ID(s.Tags[cloud.ResourceTag])
-			if (s.Tags[cloud.RoleTag] == rolePublic) == public && g.Resource(id) == nil {
-				out = append(out, kind.Retire(g, id, kind.Listed(ec2.Subnets, s.ID), &ec2.Subnet{}, after))
-			}
+	var inside, outside []ec2.SubnetState
+	for _, s := range UnlistedSubnets(in.m, in.inv.Subnets) {
+		if s.Tags[cloud.RoleTag] == rolePublic {
+			outside = append(outside, s)
+		} else {
+			inside = append(inside, s)
 		}
-		return out
 	}
-	private := retire(false, users)
+	private := retireTagged(g, inside, "subnet", ec2.Subnets, &ec2.Subnet{}, users)
 	gateways := retireTagged(g, in.inv.Left.NATGateways, "nat-gateway", ec2.NATGateways, &ec2.NATGateway{}, append(tables, graph.Awaits(private...)...))
 	retireTagged(g, in.inv.Left.Addresses, "elastic-ip", ec2.Addresses, &ec2.ElasticIP{}, graph.Awaits(gateways...))
-	public := retire(true, append(users, graph.Awaits(gateways...)...))
+	public := retireTagged(g, outside, "subnet", ec2.Subnets, &ec2.Subnet{}, append(users, graph.Awaits(gateways...)...))
 	retireTagged(g, in.inv.Left.Tables, "route-table", ec2.RouteTables, &ec2.RouteTable{}, graph.Awaits(append(private, public...)...))
 }
 
-// retireTagged retires those of some resources of a kind that a run has made, and that the graph does not have.
+// retireTagged retires resources of a kind that the graph does not have. It leaves out those without the identity tag of a run.
 func retireTagged[S interface {
 	graph.State
 	ResourceTags() cloud.Tags

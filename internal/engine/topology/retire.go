@@ -10,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -137,9 +138,10 @@ func retireNetwork(g *graph.Graph, in inputs, net network) {
 		elb.RetireTargetGroup(g, id, t.ID, retireForwarder(g, in, name, t))
 	}
 	if in.inv.Bucket != "" {
-		endpoint := graph.Retire(g, s3Endpoint, &ec2.GatewayEndpoint{VPC: net.vpc, Tags: in.tags(s3Endpoint, "", roleCommon)},
-			graph.From("no longer in the manifest"), graph.With(runPods(g)))
-		s3.RetireBucket(g, "bucket", in.inv.Bucket, append(graph.Awaits(endpoint), runPods(g)...))
+		pods := runPods(g)
+		endpoint := &ec2.GatewayEndpoint{VPC: net.vpc, Tags: in.tags(s3Endpoint, "", roleCommon)}
+		gone := kind.Retire(g, s3Endpoint, endpoint.Find, endpoint, append(graph.Exists(net.vpc), pods...))
+		s3.RetireBucket(g, "bucket", in.inv.Bucket, append(graph.Awaits(gone), pods...))
 	}
 	if groups := in.inv.Left.Groups; len(groups) > 0 {
 		users := graph.Awaits(resourcesOf(g, "security-group-rules", "retired")...)

@@ -68,7 +68,11 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 	if given := in.spec.NetworkSpec.SecurityGroupOverrides[role]; given != "" {
 		return graph.Use(g, id, ec2.SecurityGroupByID(n.vpc, given), graph.With(graph.On(n.vpc)), in.infra("spec.network.securityGroupOverrides"))
 	}
-	name, more := in.groupName(role), cloud.Tags{}
+	name := fmt.Sprintf("%s-%s", in.m.Name, role)
+	if strings.HasPrefix(name, "sg-") {
+		name = "@" + name // AWS reserves the prefix for IDs
+	}
+	more := cloud.Tags{}
 	if role == infrav1.SecurityGroupLB {
 		more = in.cloudProvider(cloud.Owned)
 	}
@@ -76,15 +80,6 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 		VPC: n.vpc, Name: name, Description: fmt.Sprintf("Kubernetes cluster %s: %s", in.m.Name, role),
 		Tags: in.tags(id, name, string(role), more),
 	}, in.infra("spec.network"))
-}
-
-// groupName returns the name of the security group of a role.
-func (in inputs) groupName(role infrav1.SecurityGroupRole) string {
-	name := fmt.Sprintf("%s-%s", in.m.Name, role)
-	if strings.HasPrefix(name, "sg-") {
-		return "@" + name // AWS reserves the prefix for IDs
-	}
-	return name
 }
 
 // securityGroupRules builds the rules of security groups.
@@ -214,7 +209,7 @@ func (s securityGroupRules) wholeVPC(rule ec2.IngressRule) []ec2.IngressRule {
 	return out
 }
 
-// forTargets is how the descriptions of these rules begin, as in CAPA. Nobody else describes rules so.
+// forTargets is the beginning of the descriptions of these rules, as in CAPA. Rules that controllers add to the same group have others.
 const forTargets = "Allow NLB traffic to the control plane instances"
 
 // networkLoadBalancerRules permit network load balancers to reach their targets: packets

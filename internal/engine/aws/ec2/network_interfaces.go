@@ -180,24 +180,19 @@ func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.
 	return cloud.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
-// UsersOfSubnets lists what uses some subnets, as text, without NAT gateways and the network load balancers that have one of some names.
+// UsersOfSubnets lists what has network interfaces in some subnets, as text. It leaves out NAT gateways, and the network load balancers with the
+// given names.
 func UsersOfSubnets(ctx context.Context, c *cloud.Clients, subnets, balancers []string) (users []string, err error) {
 	found, err := describeInterfaces(ctx, c, cloud.Filter("subnet-id", subnets...))
 	for _, x := range found {
-		own := func(name string) bool { return strings.HasPrefix(aws.ToString(x.Description), "ELB net/"+name+"/") }
-		if x.InterfaceType == types.NetworkInterfaceTypeNatGateway || slices.ContainsFunc(balancers, own) {
-			continue
-		}
-		name := interfaceName(x)
-		if a := x.Attachment; a != nil && a.InstanceId != nil {
-			name = *a.InstanceId
-		}
-		if !slices.Contains(users, name) {
-			users = append(users, name)
+		i := interfaceOf(x)
+		own := func(name string) bool { return strings.HasPrefix(i.LoadBalancer, "net/"+name+"/") }
+		if i.NATGateway == "" && !slices.ContainsFunc(balancers, own) {
+			users = append(users, cmp.Or(i.Instance, interfaceName(x)))
 		}
 	}
 	slices.Sort(users)
-	return users, err
+	return slices.Compact(users), err
 }
 
 // blockingInterfaces lists the network interfaces that prevent the deletion of a VPC,

@@ -83,8 +83,8 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 	return nil, nil
 }
 
-// Diff implements graph.Desired. In a shared group, only rules are compared that a run has added, by their
-// description, or that are desired, possibly with another description.
+// Diff implements graph.Desired. Of a shared group, it compares only the rules that runs have added, which it knows by their description, and
+// those that are desired, possibly with another description.
 func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d plan.Diff) {
 	lines, want := have.Lines, r.lines()
 	if r.Shared {
@@ -104,10 +104,7 @@ func withoutDescription(line string) string {
 
 // description returns the description in a line.
 func description(line string) string {
-	if parts := strings.SplitN(line, " ", 4); len(parts) == 4 {
-		return parts[3]
-	}
-	return ""
+	return strings.TrimPrefix(strings.TrimPrefix(line, withoutDescription(line)), " ")
 }
 
 // lines lists the desired rules. Of rules that differ only in their description, it

@@ -60,7 +60,7 @@ func (u RoleUser) is(principal string) bool {
 	if arn := u.Role.CloudID(); arn != plan.Unknown {
 		return arn == principal
 	}
-	return strings.TrimPrefix(string(u.Role.ID()), "role/") == principal[strings.LastIndex(principal, "/")+1:]
+	return strings.TrimPrefix(string(u.Role.ID()), "role/") == iam.RoleName(principal)
 }
 
 // misfit says why the entry locks out nodes or pods that use its principal; "" if it does not.

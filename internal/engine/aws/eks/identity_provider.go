@@ -110,18 +110,15 @@ func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) 
 	if !ok {
 		return "", nil
 	}
-	names, err := IdentityProviderNames(ctx, c, cluster.Name)
-	if cloud.Denied(err) {
-		return "", nil
-	}
-	if err != nil || len(names) == 0 {
+	name, err := otherIdentityProvider(ctx, c, cluster.Name, p.Name)
+	if err != nil || name == "" {
 		return "", err
 	}
-	if other, err := IdentityProviderByName(ctx, c, cluster.Name, names[0]); err != nil || other == nil || other.IsOwned(c) {
+	if other, err := IdentityProviderByName(ctx, c, cluster.Name, name); err != nil || other == nil || other.IsOwned(c) {
 		return "", err
 	}
 	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+
-		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", names[0], cluster.Name), nil
+		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", name, cluster.Name), nil
 }
 
 // IdentityProviderNames lists the names of the identity providers of a cluster.
@@ -138,9 +135,9 @@ func IdentityProviderNames(ctx context.Context, c *cloud.Clients, cluster string
 	})
 }
 
-// OtherIdentityProvider returns the name of an identity provider of a cluster that the manifest does not name; "" for none, or if the caller may
-// not list them. name is that in the manifest, or "".
-func OtherIdentityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (string, error) {
+// otherIdentityProvider returns the name of the identity provider of a cluster if it is not the one in the manifest, whose name is given. It
+// returns "" if there is none, or if the caller may not list them.
+func otherIdentityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (string, error) {
 	if name != "" {
 		if s, err := IdentityProviderByName(ctx, c, cluster, name); s != nil || err != nil {
 			return "", err // EKS takes one
@@ -156,7 +153,8 @@ func OtherIdentityProvider(ctx context.Context, c *cloud.Clients, cluster, name 
 	return names[0], nil
 }
 
-// retiredIdentityProvider is a provider that is disassociated if the cluster owns it.
+// retiredIdentityProvider is a provider that is disassociated if the cluster owns it. Unlike kind.Retire, it follows the update of the cluster,
+// which says why EKS has not disassociated it.
 type retiredIdentityProvider struct{ *IdentityProvider }
 
 // Find implements graph.Desired.

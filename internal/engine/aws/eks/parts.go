@@ -20,7 +20,6 @@ type Parts struct {
 	NodeGroups, Addons, Fargate, AccessEntries []string
 	PodIdentities                              []string // service accounts: "kube-system/aws-node"
 	PodRoles                                   []string // names of the roles that were made for pods
-	IdentityProvider                           string   // name of an identity provider that is not in the manifest; "" for none
 	Leaving                                    Leaving
 }
 
@@ -29,34 +28,35 @@ type Parts struct {
 type Leaving struct {
 	Addons map[string]bool // whether their Kubernetes objects stay, by name
 	Admins []string        // principals of the last entries of administrators
-	Roles  []string        // ARNs of the roles of nodes that leave, or have left
-	// OIDCProvider says that the cluster owns an OIDC provider that is not in the manifest any more.
+	Roles  []string        // ARNs of the roles of node groups and Fargate profiles that leave, or have left
+	// OIDCProvider is true if the cluster owns an OIDC provider, and the manifest does not ask for one.
 	OIDCProvider bool
+	// IdentityProvider is the name of an identity provider that the manifest does not name; "" for none.
+	IdentityProvider string
 }
 
-// Kept are the names of the parts that the manifest has.
+// Kept are the names of the parts that the manifest has: they do not leave.
 type Kept struct {
 	NodeGroups, Fargate, Addons map[string]bool
 	Entries                     map[string]bool // by principal: whether it is an administrator
 	Roles                       map[string]bool // names of the roles of nodes
 	MakesRoles                  bool            // runs make the roles of nodes
-	OIDCProvider                bool
+	OIDCProvider                bool            // the manifest asks for one
+	IdentityProvider            string          // "" for none
 }
 
 // LeavingParts reads which parts leave.
 func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (out Leaving, err error) {
 	out.Addons = map[string]bool{}
-	for _, name := range p.Addons {
-		if kept.Addons[name] {
-			continue
-		}
-		s, err := identity.FindOwned(ctx, c, byName[AddonState](AddonByName).in(p.Cluster.Name, name))
-		if err != nil {
-			return out, err
-		}
-		if s != nil {
-			out.Addons[name] = s.Preserved()
-		}
+	addons, err := ownedParts(ctx, c, p.Cluster.Name, p.Addons, kept.Addons, AddonByName)
+	if err != nil {
+		return out, err
+	}
+	for _, s := range addons {
+		out.Addons[s.Name] = s.Preserved()
+	}
+	if out.IdentityProvider, err = otherIdentityProvider(ctx, c, p.Cluster.Name, kept.IdentityProvider); err != nil {
+		return out, err
 	}
 	if !kept.OIDCProvider {
 		s, err := OIDCProviderOf(ctx, c, *p.Cluster)
@@ -101,7 +101,7 @@ func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]
 	return slices.Sorted(maps.Keys(roles)), nil
 }
 
-// ownedParts reads those of some parts that are not kept, if the cluster owns them.
+// ownedParts reads those of some parts that the cluster owns, without those that are kept.
 func ownedParts[S graph.State](
 	ctx context.Context,
 	c *cloud.Clients,
@@ -231,16 +231,10 @@ func partsOf[S graph.State](
 			return nil, err
 		}
 		all, err := names(ctx, c, of.Kubernetes)
-		for _, name := range slices.Sorted(slices.Values(all)) {
-			s, err := identity.FindOwned(ctx, c, get.in(of.Kubernetes, name))
-			if err != nil {
-				return nil, err
-			}
-			if s != nil {
-				out = append(out, *s)
-			}
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		return ownedParts(ctx, c, of.Kubernetes, slices.Sorted(slices.Values(all)), nil, get)
 	}
 }
 
@@ -287,21 +281,14 @@ func RetireOIDCProvider(g *graph.Graph, id plan.ID, cluster *graph.Ref[ClusterSt
 // entry that EKS has made for the role. after are the nodes.
 func RetireRoleOfNodes(g *graph.Graph, arn string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	name := iam.RoleName(arn)
-	entry := func(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
-		in, ok := cluster.Found()
-		if !ok {
-			return nil, nil
-		}
-		if role, err := iam.OwnedRole(name)(ctx, c); role == nil || err != nil {
+	entry := &AccessEntry{Cluster: cluster, Principal: arn}
+	find := func(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+		if role, err := identity.OwnedByName(iam.GetRole, name)(ctx, c); role == nil || err != nil {
 			return nil, err
 		}
-		all, err := accessPrincipals(ctx, c, in.Name)
-		if err != nil || !slices.Contains(all, arn) {
-			return nil, err
-		}
-		return AccessEntryOf(ctx, c, in.Name, arn)
+		return entry.find(ctx, c, AccessEntryOf)
 	}
-	leaves := kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), entry, &AccessEntry{}, append(graph.On(cluster), after...))
+	leaves := kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), find, entry, append(graph.On(cluster), after...))
 	iam.RetireRole(g, plan.ID("role/"+name), name, append(graph.Awaits(leaves), after...))
 }
 

@@ -256,11 +256,7 @@ func OwnedTargetGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	all, err = withTags(
-		slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool { return s.VPC != vpc }),
-		func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
-		func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags },
-	)
+	all, err = withGroupTags(ctx, c, slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool { return s.VPC != vpc }))
 	return slices.DeleteFunc(all, func(s TargetGroupState) bool { return !s.IsOwned(c) }), err
 }
 
@@ -344,6 +340,11 @@ func targetGroupsIn(ctx context.Context, c *cloud.Clients, vpc string) ([]Target
 	all = slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool {
 		return s.VPC != vpc || !slices.ContainsFunc(balancers, func(lb LoadBalancerState) bool { return slices.Contains(s.LoadBalancer, lb.ID) })
 	})
+	return withGroupTags(ctx, c, all)
+}
+
+// withGroupTags returns target groups with their tags.
+func withGroupTags(ctx context.Context, c *cloud.Clients, all []TargetGroupState) ([]TargetGroupState, error) {
 	return withTags(
 		all,
 		func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },

@@ -257,10 +257,7 @@ func (s RuleState) lostItsTags(cluster string) bool {
 
 // RetireRule adds the deletion of a rule that is not desired any more, if the cluster owns it.
 func RetireRule(g *graph.Graph, id plan.ID, name string, needs []graph.Edge) {
-	find := func(ctx context.Context, c *cloud.Clients) (*RuleState, error) {
-		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*RuleState, error) { return RuleByName(ctx, c, name) })
-	}
-	kind.Retire(g, id, find, &Rule{}, needs)
+	kind.Retire(g, id, identity.OwnedByName(RuleByName, name), &Rule{}, needs)
 }
 
 // ruleKind declares rules.

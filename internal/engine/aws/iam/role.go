@@ -337,14 +337,7 @@ func RolesWithPath(ctx context.Context, c *cloud.Clients, path string) ([]string
 
 // RetireRole adds the deletion of a role that is not desired any more, if the cluster owns it, after what has used it.
 func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
-	kind.Retire(g, id, OwnedRole(name), &Role{}, after)
-}
-
-// OwnedRole looks up a role of the cluster.
-func OwnedRole(name string) graph.Lookup[RoleState] {
-	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
-		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*RoleState, error) { return GetRole(ctx, c, name) })
-	}
+	kind.Retire(g, id, identity.OwnedByName(GetRole, name), &Role{}, after)
 }
 
 // RoleName returns the name in the ARN of a role, which may have a path.

@@ -44,6 +44,13 @@ func FindOwned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.
 	return s, nil
 }
 
+// OwnedByName looks up a resource by its name, if the cluster owns it.
+func OwnedByName[S graph.State](get func(ctx context.Context, c *cloud.Clients, name string) (*S, error), name string) graph.Lookup[S] {
+	return func(ctx context.Context, c *cloud.Clients) (*S, error) {
+		return FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*S, error) { return get(ctx, c, name) })
+	}
+}
+
 // FindListed lists resources and returns the one that the tags identify, or nil.
 func FindListed[S Tagged](ctx context.Context, c *cloud.Clients, list func(context.Context, *cloud.Clients) ([]S, error), want cloud.Tags) (*S, error) {
 	all, err := list(ctx, c)

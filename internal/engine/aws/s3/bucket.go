@@ -332,8 +332,8 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	return (&Bucket{Name: name}).Find(ctx, c)
 }
 
-// StoredBucketName returns the name of the bucket that a run has made for the cluster; "" for none, or if the caller may not read it.
-func StoredBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
+// BucketNameIfAllowed returns the name of the bucket that a run has made for the cluster; "" for none, or if the caller may not read it.
+func BucketNameIfAllowed(ctx context.Context, c *cloud.Clients) (string, error) {
 	name, err := storedBucketName(ctx, c)
 	if cloud.Denied(err) {
 		return "", nil

@@ -7,8 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
 
-// Clusters with the kinds of this package are created and deleted, and each field of these kinds that somebody changes
-// is restored or refused.
+// TestLife creates and deletes clusters that have the resources of this package. In between, it changes each field of these resources outside of
+// a run: the next run restores the field, or is refused.
 func TestLife(t *testing.T) {
 	enginetest.LifeOfKinds(t, sqs.Kinds(), "eks-karpenter.yaml")
 }

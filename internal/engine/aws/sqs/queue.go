@@ -197,10 +197,7 @@ func (s QueueState) lostItsTags() bool {
 
 // RetireQueue adds the deletion of a queue that is not desired any more, if the cluster owns it.
 func RetireQueue(g *graph.Graph, id plan.ID, name string, needs []graph.Edge) {
-	find := func(ctx context.Context, c *cloud.Clients) (*QueueState, error) {
-		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*QueueState, error) { return QueueByName(ctx, c, name) })
-	}
-	kind.Retire(g, id, find, &Queue{}, needs)
+	kind.Retire(g, id, identity.OwnedByName(QueueByName, name), &Queue{}, needs)
 }
 
 // queueKind declares queues.

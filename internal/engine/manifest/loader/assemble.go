@@ -247,7 +247,7 @@ func (l *loader) belongs(o *manifest.Entry, name string) bool {
 	return false
 }
 
-// warnUnused warns about objects to which nothing refers. What an unused ClusterClass refers to belongs to it.
+// warnUnused warns about objects to which nothing refers. It does not warn about the templates of an unused ClusterClass, only about the class.
 func (l *loader) warnUnused() {
 	var classes []any
 	for _, o := range l.ofKind(manifest.KindClusterClass) {

@@ -242,20 +242,9 @@ func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
 
 // mentions reports whether a value contains a reference to an object.
 func mentions(value any, kind, name string) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		if v["kind"] == kind && v["name"] == name {
-			return true
-		}
-		for _, below := range v {
-			if mentions(below, kind, name) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, func(below any) bool { return mentions(below, kind, name) })
-	}
-	return false
+	found := false
+	references(value, func(n objectName) { found = found || n == objectName{kind, name} })
+	return found
 }
 
 // removeObject removes an object from the input.

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// The problems of a health check of v1beta1 name the fields that it has there, and their lines.
+// Problems of a MachineHealthCheck in v1beta1 name its v1beta1 fields, and their lines.
 func TestOlderNamesOfHealthChecks(t *testing.T) {
 	const check = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc}\nspec:\n  clusterName: quickstart\n" +
 		"  selector: {matchLabels: {a: b}}\n  unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]\n"

@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,10 +48,11 @@ func (l *loader) namespaceOfObjects(c *manifest.Entry) (namespace string, named 
 		sameName[objectName{o.Kind, o.Name}] = append(sameName[objectName{o.Kind, o.Name}], o)
 	}
 	belongs := l.belongingTo(c, sameName)
+	withoutNamespace := func(o *manifest.Entry) bool { return o.Namespace == "" } // a Cluster without a namespace finds this one
 	for _, o := range l.objects {
 		n := objectName{o.Kind, o.Name}
 		switch {
-		case !belongs[n] || o.Namespace == "" || withoutNamespace(sameName[n]):
+		case !belongs[n] || o.Namespace == "" || slices.ContainsFunc(sameName[n], withoutNamespace):
 		case namespace != "" && namespace != o.Namespace:
 			return "", nil
 		case namespace == "":
@@ -97,8 +99,8 @@ func classOf(c *manifest.Entry) (name string, elsewhere bool) {
 	return name, manifest.StringField(topology, "classNamespace") != "" || manifest.StringField(ref, "namespace") != ""
 }
 
-// livesWithCluster reports whether Cluster API looks for objects of a kind in the namespace of the Cluster, if they are referred to by their
-// kind. Secrets are also those of identities, which are elsewhere.
+// livesWithCluster reports whether Cluster API looks for referenced objects of a kind only in the namespace of the Cluster. That is not so for
+// Secrets: those of identities are in another namespace.
 func (l *loader) livesWithCluster(kind string) bool {
 	k, known := l.kinds[kind]
 	switch kind {
@@ -106,16 +108,6 @@ func (l *loader) livesWithCluster(kind string) bool {
 		return false
 	}
 	return known && !k.clusterScoped
-}
-
-// withoutNamespace reports whether one of some objects has no namespace: a Cluster without a namespace finds this one.
-func withoutNamespace(objects []*manifest.Entry) bool {
-	for _, o := range objects {
-		if o.Namespace == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // objectName is what a reference says of an object.

@@ -69,7 +69,8 @@ func TestNamespaceOfSomeObjects(t *testing.T) {
 	}
 }
 
-// Nothing is taken for granted if the objects are in several namespaces, or if Cluster API does not look for them in that of the Cluster.
+// A Cluster without a namespace is in "default" if its objects are in several namespaces. Objects that Cluster API also finds in other
+// namespaces, such as Secrets, do not count.
 func TestNamespaceIsNotTaken(t *testing.T) {
 	quick := manifests.Plain(t)
 	_, err := manifests.Load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "other", "KubeadmControlPlane"), input.LoadOptions{})
@@ -106,7 +107,7 @@ func TestNamespacesOfSeveral(t *testing.T) {
 	assert.Empty(t, taken(clusters["blue"]))
 }
 
-// A class in another namespace is not found, and the error names both namespaces and the field that says which one it is.
+// If a ClusterClass is not in the namespace in which Cluster API looks for it, the error names both namespaces and the field to change.
 func TestClassOfAnotherNamespace(t *testing.T) {
 	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	for what, tt := range map[string]struct{ from, to, want string }{
@@ -134,7 +135,7 @@ func TestClassOfAnotherNamespace(t *testing.T) {
 		"it is in classes: set spec.topology.classNamespace: classes")
 }
 
-// A bundle may have more classes than the cluster uses. Their templates are theirs, so each class has one warning.
+// A file may contain ClusterClasses that no Cluster uses. Each has one warning, and its templates have none.
 func TestUnusedClass(t *testing.T) {
 	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	_, rest, _ := strings.Cut(class, "\n---\n")

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Roles of pods and settings of EKS Auto Mode that EKS or IAM would refuse are reported.
 func TestPodRolesAndAutoMode(t *testing.T) {
-	yaml := read(t, "../../../../configs/eks.yaml")
+	yaml := manifests.Read(t, "../../../../configs/eks.yaml")
 	const plane, policy = "kind: AWSManagedControlPlane\nmetadata:\n", "arn:aws:iam::aws:policy/ReadOnlyAccess"
 	app := func(rest string) string {
 		return "pod-identity-associations: '[{namespace: a, serviceAccount: b, " + rest + "}]'"
@@ -47,23 +48,27 @@ func TestPodRolesAndAutoMode(t *testing.T) {
 		"auto-mode: system, clusterawsadm/auto-mode-role: ''": "it is not the name of a role",
 		"auto-mode: system, clusterawsadm/auto-mode-role: 'arn:aws:iam::123456789012:user/x'": "is not the ARN of an IAM role",
 	} {
-		_, err := load(t, edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
+		_, err := manifests.Load(t, manifests.Edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
 		require.ErrorContains(t, err, want, annotation)
 		assert.Contains(t, err.Error(), "cluster.yaml:", annotation)
 		assert.Contains(t, err.Error(), "metadata.annotations: ", annotation)
 	}
-	auto := read(t, "../../../../configs/eks-auto.yaml")
-	_, err := load(t, edit(t, auto, "  version: v1.34\n", "  version: v1.34\n  addons: [{name: coredns, version: v1.12.3-eksbuild.1}]\n"), input.LoadOptions{})
+	auto := manifests.Read(t, "../../../../configs/eks-auto.yaml")
+	_, err := manifests.Load(
+		t,
+		manifests.Edit(t, auto, "  version: v1.34\n", "  version: v1.34\n  addons: [{name: coredns, version: v1.12.3-eksbuild.1}]\n"),
+		input.LoadOptions{},
+	)
 	require.ErrorContains(t, err, "spec.addons[0]: EKS Auto Mode has coredns in its nodes, and the cluster has no others")
-	m := mustLoad(t, auto, input.LoadOptions{EKSEnableIAM: true})
+	m := manifests.MustLoad(t, auto, input.LoadOptions{EKSEnableIAM: true})
 	assert.Equal(t, &manifest.AutoMode{Enabled: true, NodePools: []string{"general-purpose", "system"}, Role: "AmazonEKSAutoNodeRole"}, m.EKS.AutoMode)
-	m = mustLoad(t, edit(t, auto, "    clusterawsadm/auto-mode-role: AmazonEKSAutoNodeRole\n", ""), input.LoadOptions{EKSEnableIAM: true})
+	m = manifests.MustLoad(t, manifests.Edit(t, auto, "    clusterawsadm/auto-mode-role: AmazonEKSAutoNodeRole\n", ""), input.LoadOptions{EKSEnableIAM: true})
 	assert.Equal(t, "default_eks-auto-us-east-1-auto-node", m.EKS.AutoMode.Role)
 }
 
 // A name that is too long for IAM is cut, and stays different.
 func TestPodRoleName(t *testing.T) {
-	e := mustLoad(t, read(t, "../../../../configs/eks.yaml"), input.LoadOptions{}).EKS
+	e := manifests.MustLoad(t, manifests.Read(t, "../../../../configs/eks.yaml"), input.LoadOptions{}).EKS
 	assert.Equal(t, "default_eks-eu-west-1-shop.orders", e.PodRoleName("eu-west-1", "shop.orders"))
 	long := strings.Repeat("long-", 12)
 	one, other := e.PodRoleName("eu-west-1", long+"a"), e.PodRoleName("eu-west-1", long+"b")

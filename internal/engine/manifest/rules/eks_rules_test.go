@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/stretchr/testify/assert"
@@ -382,13 +383,13 @@ func TestRulesOfEKS(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			yaml := read(t, "../loader/testdata/good/"+tt.file+".yaml")
+			yaml := manifests.Read(t, "../loader/testdata/good/"+tt.file+".yaml")
 			if tt.name == "role of a long cluster name" {
 				yaml = strings.ReplaceAll(yaml, tt.edit[0], tt.edit[1])
 			} else {
-				yaml = edit(t, yaml, tt.edit...)
+				yaml = manifests.Edit(t, yaml, tt.edit...)
 			}
-			_, err := load(t, yaml, input.LoadOptions{EKSEnableIAM: true})
+			_, err := manifests.Load(t, yaml, input.LoadOptions{EKSEnableIAM: true})
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tt.want)
 			assert.Regexp(t, `^cluster.yaml:\d+: `, err.Error())
@@ -533,8 +534,8 @@ func TestWarningsOfEKS(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := mustLoad(t, edit(t, read(t, "../loader/testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
-			assert.Equal(t, tt.want, warnings(c))
+			c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
+			assert.Equal(t, tt.want, manifests.Warnings(c))
 		})
 	}
 }
@@ -569,13 +570,13 @@ func TestAddonsWithoutNodes(t *testing.T) {
 		"CoreDNS of EKS itself":                {"eks", []string{group, taint("no-schedule") + group}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, edit(t, read(t, "../../../../configs/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
+			c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "../../../../configs/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
 			if tt.want == "" {
-				assert.Empty(t, warnings(c))
+				assert.Empty(t, manifests.Warnings(c))
 				return
 			}
-			require.Len(t, warnings(c), 1)
-			assert.Contains(t, warnings(c)[0], tt.want)
+			require.Len(t, manifests.Warnings(c), 1)
+			assert.Contains(t, manifests.Warnings(c)[0], tt.want)
 		})
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // What Karpenter needs of the cluster is required, and a role that it may not pass has a warning.
 func TestKarpenter(t *testing.T) {
-	yaml := read(t, "../../../../configs/eks-karpenter.yaml")
+	yaml := manifests.Read(t, "../../../../configs/eks-karpenter.yaml")
 	const annotation = "clusterawsadm/karpenter: kube-system/karpenter\n"
 	for _, x := range []struct{ old, new, want string }{
 		{annotation, "clusterawsadm/karpenter: karpenter\n", "it is not a namespace and a service account — write those of Karpenter's controller: kube-system/karpenter"},
@@ -33,14 +34,14 @@ func TestKarpenter(t *testing.T) {
 			"its 81 characters are too many for the name of Karpenter's queue — use at most 80",
 		},
 	} {
-		_, err := load(t, edit(t, yaml, x.old, x.new), input.LoadOptions{})
+		_, err := manifests.Load(t, manifests.Edit(t, yaml, x.old, x.new), input.LoadOptions{})
 		require.ErrorContains(t, err, x.want)
 		assert.Contains(t, err.Error(), "cluster.yaml:")
 	}
-	m := mustLoad(t, yaml, input.LoadOptions{})
+	m := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, &manifest.Karpenter{Namespace: "kube-system", ServiceAccount: "karpenter"}, m.EKS.Karpenter)
 	assert.Empty(t, m.Warnings)
-	m = mustLoad(t, edit(t, yaml, "role: eks-karpenter-us-east-1-karpenter-node", "role: KarpenterNodeRole"), input.LoadOptions{})
+	m = manifests.MustLoad(t, manifests.Edit(t, yaml, "role: eks-karpenter-us-east-1-karpenter-node", "role: KarpenterNodeRole"), input.LoadOptions{})
 	require.Len(t, m.Warnings, 1)
 	assert.Contains(
 		t,

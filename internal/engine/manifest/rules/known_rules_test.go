@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -297,8 +298,8 @@ func TestKnownRules(t *testing.T) {
 		{"lifecycle hook", eks, group, group + "  lifecycleHooks: [{name: Größe, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING'}]\n", "the name of a lifecycle hook has up to 255 letters"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := edit(t, read(t, "../../../../configs/"+tt.file+".yaml"), tt.old, tt.edited)
-			_, err := load(t, text, input.LoadOptions{})
+			text := manifests.Edit(t, manifests.Read(t, "../../../../configs/"+tt.file+".yaml"), tt.old, tt.edited)
+			_, err := manifests.Load(t, text, input.LoadOptions{})
 			require.ErrorAs(t, err, new(*manifest.InvalidError))
 			assert.Contains(t, err.Error(), tt.want)
 			assert.NotContains(t, err.Error(), "\n", "one problem")
@@ -365,7 +366,7 @@ func authority(t *testing.T, c certificate) string {
 // the volume of a launch template with the root device.
 func TestDisksOfAmazonLinux2(t *testing.T) {
 	const group, template = "  amiType: AL2023_x86_64_STANDARD\n  instanceType: t3.large\n", "  awsLaunchTemplate: {instanceType: t3.large, rootVolume: {size: 10, type: gp3}}\n"
-	old := strings.Replace(read(t, "../../../../configs/eks.yaml"), "version: v1.34", "version: v1.32", 1)
+	old := strings.Replace(manifests.Read(t, "../../../../configs/eks.yaml"), "version: v1.34", "version: v1.32", 1)
 	for what, want := range map[string]string{
 		"  instanceType: t3.large\n  diskSize: 10\n":                             "", // CAPA's default is Amazon Linux 2
 		"  amiType: AL2_x86_64\n  instanceType: t3.large\n  diskSize: 4\n":       "",
@@ -375,7 +376,7 @@ func TestDisksOfAmazonLinux2(t *testing.T) {
 		"  amiType: AL2_x86_64_GPU\n  instanceType: g5.xlarge\n  diskSize: 20\n": "",
 		"  amiType: AL2_x86_64\n" + template:                                     "10 GiB: the image of the nodes has 20",
 	} {
-		_, err := load(t, edit(t, old, group, what), input.LoadOptions{})
+		_, err := manifests.Load(t, manifests.Edit(t, old, group, what), input.LoadOptions{})
 		if want == "" {
 			require.NoError(t, err, what)
 		} else {
@@ -383,7 +384,7 @@ func TestDisksOfAmazonLinux2(t *testing.T) {
 		}
 	}
 	// The size of the images with drivers is not known: 10 GiB is the least that they can be built with.
-	c := mustLoad(t, edit(t, old, group, "  amiType: AL2_x86_64_GPU\n  instanceType: g5.xlarge\n  diskSize: 10\n"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Edit(t, old, group, "  amiType: AL2_x86_64_GPU\n  instanceType: g5.xlarge\n  diskSize: 10\n"), input.LoadOptions{})
 	var warnings []string
 	for _, w := range c.Warnings {
 		warnings = append(warnings, w.String())
@@ -398,23 +399,27 @@ func TestDisksOfAmazonLinux2(t *testing.T) {
 // A Cluster without a namespace is in that of the objects to which it refers, as with kubectl apply -n, unless they are in several.
 func TestClusterWithoutNamespace(t *testing.T) {
 	const plane, mirror = "kind: AWSManagedControlPlane\nmetadata:\n  name: eks\n", "kind: AWSManagedCluster\nmetadata:\n  name: eks\n"
-	base := read(t, "../../../../configs/eks.yaml")
+	base := manifests.Read(t, "../../../../configs/eks.yaml")
 	text := strings.Replace(base, plane, plane+"  namespace: fleet\n", 1)
 	require.NotEqual(t, base, text)
-	c := mustLoad(t, text, input.LoadOptions{})
+	c := manifests.MustLoad(t, text, input.LoadOptions{})
 	assert.Equal(t, "fleet", c.Namespace)
 	require.Len(t, c.Warnings, 1)
 	assert.Equal(t, "has no namespace: the Cluster is taken to be in fleet, as AWSManagedControlPlane/eks is", c.Warnings[0].What)
-	_, err := load(t, strings.Replace(text, mirror, mirror+"  namespace: other\n", 1), input.LoadOptions{})
+	_, err := manifests.Load(t, strings.Replace(text, mirror, mirror+"  namespace: other\n", 1), input.LoadOptions{})
 	require.ErrorContains(t, err, "it is in the namespace fleet, but the Cluster is in default")
-	c = mustLoad(t, text+"\n---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\n"+plane+"spec: {region: us-east-1, version: v1.34}\n", input.LoadOptions{})
+	c = manifests.MustLoad(
+		t,
+		text+"\n---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\n"+plane+"spec: {region: us-east-1, version: v1.34}\n",
+		input.LoadOptions{},
+	)
 	assert.Equal(t, "default", c.Namespace, "it finds another one there")
 }
 
 // Some values stop a component in all versions of Kubernetes, also in those of which the arguments are not known.
 func TestArgumentsOfAnyVersion(t *testing.T) {
 	const config = "    clusterConfiguration:\n"
-	base := strings.ReplaceAll(read(t, "../../../../configs/quickstart.yaml"), "v1.34.2", "v1.25.16")
+	base := strings.ReplaceAll(manifests.Read(t, "../../../../configs/quickstart.yaml"), "v1.34.2", "v1.25.16")
 	for argument, want := range map[string]string{
 		"{name: anonymous-auth, value: 'false'}":                   "kubeadm's probes get the status 401",
 		"{name: secure-port, value: '443'}":                        "kubeadm's probes use the port 6443",
@@ -424,7 +429,7 @@ func TestArgumentsOfAnyVersion(t *testing.T) {
 	} {
 		text := strings.Replace(base, config, config+"      apiServer: {extraArgs: ["+argument+"]}\n", 1)
 		require.NotEqual(t, base, text)
-		_, err := load(t, text, input.LoadOptions{})
+		_, err := manifests.Load(t, text, input.LoadOptions{})
 		if want == "" {
 			require.NoError(t, err, argument)
 			continue
@@ -435,7 +440,7 @@ func TestArgumentsOfAnyVersion(t *testing.T) {
 
 // Certificates that the user brings are checked before anything is made.
 func TestAuthoritiesOfTheUser(t *testing.T) {
-	base := read(t, "../../../../configs/quickstart.yaml") + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: quickstart-"
+	base := manifests.Read(t, "../../../../configs/quickstart.yaml") + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: quickstart-"
 	for _, tt := range []struct {
 		name, suffix string
 		c            certificate
@@ -448,7 +453,7 @@ func TestAuthoritiesOfTheUser(t *testing.T) {
 		{"parameters of the curve", "ca", certificate{parameters: true}, "the key begins with EC PARAMETERS: remove that block"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, base+tt.suffix+"}\n"+authority(t, tt.c), input.LoadOptions{})
+			_, err := manifests.Load(t, base+tt.suffix+"}\n"+authority(t, tt.c), input.LoadOptions{})
 			if tt.want == "" {
 				require.NoError(t, err)
 				return
@@ -456,7 +461,7 @@ func TestAuthoritiesOfTheUser(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
-	c := mustLoad(t, base+"ca}\n"+authority(t, certificate{ends: 20 * 24 * time.Hour}), input.LoadOptions{})
+	c := manifests.MustLoad(t, base+"ca}\n"+authority(t, certificate{ends: 20 * 24 * time.Hour}), input.LoadOptions{})
 	require.Len(t, c.Warnings, 1)
 	assert.Contains(t, c.Warnings[0].What, "and with it all certificates of the cluster")
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/stretchr/testify/assert"
@@ -525,7 +526,7 @@ func TestRules(t *testing.T) {
 			if tt.name == "no region" {
 				o.Region = ""
 			}
-			_, err := load(t, edit(t, read(t, "../loader/testdata/good/"+tt.file+".yaml"), tt.edit...), o)
+			_, err := manifests.Load(t, manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/"+tt.file+".yaml"), tt.edit...), o)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tt.want)
 			assert.Regexp(t, `^cluster.yaml:\d+: `, err.Error())
@@ -547,9 +548,9 @@ func TestListedSubnets(t *testing.T) {
 		{"{id: vpc-1}", "{id: a, ipv6CidrBlock: '2001:db8::/64'}", ""},
 	} {
 		t.Run(tt.vpc+" "+tt.subnet, func(t *testing.T) {
-			text := strings.Replace(read(t, "../loader/testdata/good/quickstart.yaml"), "v1beta2\nkind: AWSCluster\n", "v1beta1\nkind: AWSCluster\n", 1)
+			text := strings.Replace(manifests.Read(t, "../loader/testdata/good/quickstart.yaml"), "v1beta2\nkind: AWSCluster\n", "v1beta1\nkind: AWSCluster\n", 1)
 			text = strings.Replace(text, "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n", "  network: {vpc: "+tt.vpc+", subnets: ["+tt.subnet+"]}\n", 1)
-			c, err := load(t, text, input.LoadOptions{})
+			c, err := manifests.Load(t, text, input.LoadOptions{})
 			if tt.want != "" {
 				require.ErrorContains(t, err, tt.want)
 				return
@@ -566,7 +567,7 @@ func TestListedSubnets(t *testing.T) {
 
 // Objects that the API server would refuse, once the cluster is there, are found before.
 func TestObjectsOfResourceSets(t *testing.T) {
-	base := strings.Replace(read(t, "../../../../configs/quickstart.yaml"), "  name: quickstart\n", "  name: quickstart\n  labels: {a: b}\n", 1) + `
+	base := strings.Replace(manifests.Read(t, "../../../../configs/quickstart.yaml"), "  name: quickstart\n", "  name: quickstart\n  labels: {a: b}\n", 1) + `
 ---
 apiVersion: addons.cluster.x-k8s.io/v1beta2
 kind: ClusterResourceSet
@@ -596,7 +597,7 @@ data:
 		`{` + pod + `{name: a, image: b, env: [{name: A, value: 1}]}]}}}}`:                                                                               "the variable A of the container a is 1, not a text",
 		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {b: a}}}}}`: "spec.selector has the label app: a",
 	} {
-		_, err := load(t, base+object+"'\n", input.LoadOptions{})
+		_, err := manifests.Load(t, base+object+"'\n", input.LoadOptions{})
 		if want == "" {
 			require.NoError(t, err, object)
 			continue

@@ -3,6 +3,7 @@ package rules_test
 import (
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/stretchr/testify/assert"
@@ -136,15 +137,15 @@ func TestWarnings(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			yaml := edit(t, read(t, "../loader/testdata/good/quickstart.yaml"), tt.edit...)
-			c := mustLoad(t, yaml, input.LoadOptions{})
-			_, err := load(t, yaml, input.LoadOptions{Strict: true})
+			yaml := manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/quickstart.yaml"), tt.edit...)
+			c := manifests.MustLoad(t, yaml, input.LoadOptions{})
+			_, err := manifests.Load(t, yaml, input.LoadOptions{Strict: true})
 			if tt.want == "" {
-				assert.Empty(t, warnings(c))
+				assert.Empty(t, manifests.Warnings(c))
 				assert.NoError(t, err)
 				return
 			}
-			assert.Equal(t, []string{tt.want}, warnings(c))
+			assert.Equal(t, []string{tt.want}, manifests.Warnings(c))
 			assert.EqualError(t, err, tt.want)
 		})
 	}
@@ -152,10 +153,10 @@ func TestWarnings(t *testing.T) {
 
 // An object in CAPA's older API version is converted and gets the newest defaults.
 func TestOldVersionOfCAPA(t *testing.T) {
-	yaml := edit(t, read(t, "../loader/testdata/good/quickstart.yaml"),
+	yaml := manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/quickstart.yaml"),
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
 		"    loadBalancerType: nlb\n", "    healthCheckProtocol: TCP\n    scheme: internal\n")
-	c := mustLoad(t, yaml, input.LoadOptions{})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, "internal", c.Infra.Spec.ControlPlaneLoadBalancer.Scheme.String())
 	assert.Equal(t, infrav1.LoadBalancerTypeClassic, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType)
 	require.NotNil(t, c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
@@ -165,14 +166,14 @@ func TestOldVersionOfCAPA(t *testing.T) {
 // Each warning of CAPA about a classic load balancer has the field that it is about, and what to write.
 func TestWarningsOfClassicLoadBalancers(t *testing.T) {
 	const balancer = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
-	base := read(t, "../loader/testdata/good/quickstart.yaml")
+	base := manifests.Read(t, "../loader/testdata/good/quickstart.yaml")
 	for text, want := range map[string]string{
 		"  controlPlaneLoadBalancer:\n    healthCheckProtocol: SSL\n": "cluster.yaml:35: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: " +
 			"loadbalancer is using a classic elb with SSL health check, this causes issues with ciper suites with kubernetes v1.30+ — write healthCheckProtocol: TCP",
 		"": "cluster.yaml:32: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: healthcheck protocol is not set, " +
 			"the default value has changed from SSL to TCP. Health checks for existing clusters will be updated to TCP — write healthCheckProtocol: TCP",
 	} {
-		found := warnings(mustLoad(t, edit(t, base, balancer, text), input.LoadOptions{}))
+		found := manifests.Warnings(manifests.MustLoad(t, manifests.Edit(t, base, balancer, text), input.LoadOptions{}))
 		require.Len(t, found, 2)
 		assert.Contains(t, found, want)
 	}

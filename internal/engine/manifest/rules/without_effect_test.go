@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -63,10 +64,10 @@ func TestEditsThatAreWarnedOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := read(t, "../../../../configs/"+tt.file+".yaml")
-			before := warnings(mustLoad(t, text, input.LoadOptions{}))
+			text := manifests.Read(t, "../../../../configs/"+tt.file+".yaml")
+			before := manifests.Warnings(manifests.MustLoad(t, text, input.LoadOptions{}))
 			var added []string
-			for _, w := range warnings(mustLoad(t, edit(t, text, tt.edit...), input.LoadOptions{})) {
+			for _, w := range manifests.Warnings(manifests.MustLoad(t, manifests.Edit(t, text, tt.edit...), input.LoadOptions{})) {
 				if !slices.ContainsFunc(before, func(b string) bool { return what(b) == what(w) }) {
 					added = append(added, w)
 				}

@@ -154,10 +154,14 @@ func staying() []string {
 }
 
 // resourcesOf describes the resources of an account, without machines and pools: those of a pool that has changed twice are other ones, and
-// the plan compares them.
+// the plan compares them. The tag of an add-on whose objects do not stay any more says so.
 func resourcesOf(a *awssim.AWS) []string {
 	machines := regex.Of(`^(AutoScalingGroup|Instance|Interface|LaunchTemplate|Volume) `)
-	return slices.DeleteFunc(enginetest.Unnumbered(enginetest.Described(a)), machines.MatchString)
+	lines := slices.DeleteFunc(enginetest.Unnumbered(enginetest.Described(a)), machines.MatchString)
+	for i, line := range lines {
+		lines[i] = strings.Replace(line, ` clusterawsadm/preserve-on-delete:"false"`, "", 1)
+	}
+	return lines
 }
 
 // apply applies a manifest. Its run may be refused, or AWS may refuse a value, but it does not wait without

@@ -277,19 +277,45 @@ func RetireOIDCProvider(g *graph.Graph, id plan.ID, cluster *graph.Ref[ClusterSt
 	retire(g, id, "", cluster, get, &OIDCProvider{}, after)
 }
 
-// RetireRoleOfNodes adds the deletion of a role of nodes that is not desired any more, if the cluster owns it, and before it that of the access
+// RetireRoleOfNodes adds the deletion of a role of nodes that is not desired any more, if the cluster owns it, and after it that of the access
 // entry that EKS has made for the role. after are the nodes.
 func RetireRoleOfNodes(g *graph.Graph, arn string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	name := iam.RoleName(arn)
 	entry := &AccessEntry{Cluster: cluster, Principal: arn}
+	ofOwnedRole := identity.OwnedByName(iam.GetRole, name)
+	role := kind.Retire(g, plan.ID("role/"+name), ofOwnedRole, &roleOfNodes{entry: entry}, append(graph.On(cluster), after...))
 	find := func(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
-		if role, err := identity.OwnedByName(iam.GetRole, name)(ctx, c); role == nil || err != nil {
+		s, err := entry.find(ctx, c, AccessEntryOf)
+		if s == nil || err != nil || s.IsOwned(c) {
+			return s, err
+		}
+		if role, err := ofOwnedRole(ctx, c); role == nil || err != nil {
 			return nil, err
 		}
-		return entry.find(ctx, c, AccessEntryOf)
+		return s, nil
 	}
-	leaves := kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), find, entry, append(graph.On(cluster), after...))
-	iam.RetireRole(g, plan.ID("role/"+name), name, append(graph.Awaits(leaves), after...))
+	kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), find, entry, append(graph.On(cluster), graph.Awaits(role)...))
+}
+
+// roleOfNodes is a role of nodes whose access entry EKS has made.
+type roleOfNodes struct {
+	iam.Role
+	entry *AccessEntry
+}
+
+// Delete implements graph.Deleter. A run finds the role by its access entry, so the entry is deleted after it. The entry has no tags: without
+// the role, nothing would say that it is the cluster's, if the run was killed in between. So it gets the tag of the cluster first.
+func (r *roleOfNodes) Delete(ctx context.Context, c *cloud.Clients, have *iam.RoleState) error {
+	s, err := r.entry.find(ctx, c, describeAccessEntry)
+	if err != nil {
+		return err
+	}
+	if s != nil && !s.IsOwned(c) {
+		if _, err := setTags(ctx, c, s.Object, cloud.Tags{c.OwnerTag(): cloud.Owned}); cloud.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return r.Role.Delete(ctx, c, have)
 }
 
 func retire[S graph.State](

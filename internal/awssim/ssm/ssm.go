@@ -40,6 +40,7 @@ type Parameter struct {
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.putParameter, "Name", "Value", "Type", "Overwrite", "Tags", "Description", "Tier", "KeyId")
 	core.On(svc.Account, svc.getParameter, "Name", "WithDecryption")
+	core.On(svc.Account, svc.getParameters, "Names", "WithDecryption")
 	core.On(svc.Account, svc.getParametersByPath, "Path", "Recursive", "WithDecryption", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.describeParameters, "ParameterFilters", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.deleteParameter, "Name")
@@ -115,10 +116,7 @@ func (p *Parameter) out() types.Parameter {
 
 func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
 	name, version, selected := strings.Cut(aws.ToString(in.Name), ":")
-	p, ok := svc.state.Parameters[name]
-	if value, public := svc.Public(name); public && !ok { // a copy of another account has that account's
-		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1, Modified: svc.Now().AddDate(0, -1, 0)}, true
-	}
+	p, ok := svc.stored(name)
 	if !ok {
 		return nil, core.Fail("ParameterNotFound", "%s", aws.ToString(in.Name))
 	}
@@ -130,6 +128,27 @@ func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOu
 		out.Selector = aws.String(":" + version)
 	}
 	return &ssm.GetParameterOutput{Parameter: &out}, nil
+}
+
+// getParameters lists the names that do not exist ("InvalidParameters", GetParameters). Versions are not simulated here.
+func (svc *Service) getParameters(in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
+	out := &ssm.GetParametersOutput{}
+	for _, name := range in.Names {
+		if p, ok := svc.stored(name); ok {
+			out.Parameters = append(out.Parameters, p.out())
+		} else {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+		}
+	}
+	return out, nil
+}
+
+func (svc *Service) stored(name string) (*Parameter, bool) {
+	p, ok := svc.state.Parameters[name]
+	if value, public := svc.Public(name); public && !ok { // a copy of another account has that account's
+		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1, Modified: svc.Now().AddDate(0, -1, 0)}, true
+	}
+	return p, ok
 }
 
 // at sets the value and the version to those of an earlier version.

@@ -54,7 +54,7 @@ func permits(d permission.Document, region string) func(service, op string, in a
 				return allowed(d, "ssm:"+op, "*")
 			case "GetParametersByPath":
 				return allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+field("Path"))
-			case "DeleteParameters":
+			case "DeleteParameters", "GetParameters":
 				names, _ := reflect.ValueOf(in).Elem().FieldByName("Names").Interface().([]string)
 				return !slices.ContainsFunc(names, func(n string) bool { return !allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+n) })
 			}

@@ -111,15 +111,23 @@ func retireSubnets(g *graph.Graph, in inputs) {
 	retireTagged(g, in.inv.Left.Tables, "route-table", ec2.RouteTables, &ec2.RouteTable{}, graph.Awaits(append(private, public...)...))
 }
 
-// retireTagged retires resources of a kind that the graph does not have. It leaves out those without the identity tag of a run.
+// retireTagged retires resources of a kind that the graph does not have, or for which the manifest names an existing one now. It leaves out
+// those without the identity tag of a run.
 func retireTagged[S interface {
 	graph.State
 	ResourceTags() cloud.Tags
 }](g *graph.Graph, all []S, of string, list kind.Listing[S], deleter graph.Deleter[S], after []graph.Edge) (out []graph.Resource) {
 	for _, s := range all {
 		id := plan.ID(s.ResourceTags()[cloud.ResourceTag])
-		if id.Kind() == of && g.Resource(id) == nil {
-			out = append(out, kind.Retire(g, id, kind.Listed(list, s.CloudID()), deleter, after))
+		if id.Kind() != of {
+			continue
+		}
+		find := kind.Listed(list, s.CloudID())
+		switch successor := g.Resource(id); {
+		case successor == nil:
+			out = append(out, kind.Retire(g, id, find, deleter, after))
+		case successor.Role() == graph.RoleExisting:
+			out = append(out, kind.Retire(g, "retired/"+id, find, deleter, after, graph.Label(id)))
 		}
 	}
 	return out

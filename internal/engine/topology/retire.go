@@ -144,7 +144,7 @@ func retireNetwork(g *graph.Graph, in inputs, net network) {
 		s3.RetireBucket(g, "bucket", in.inv.Bucket, append(graph.Awaits(gone), pods...))
 	}
 	if groups := in.inv.Left.Groups; len(groups) > 0 {
-		users := graph.Awaits(resourcesOf(g, "security-group-rules", "retired")...)
+		users := append(runPods(g), graph.Awaits(resourcesOf(g, "security-group-rules", elb.LoadBalancerKind, elb.ClassicLoadBalancerKind, "retired")...)...)
 		retireTagged(g, groups, "security-group", ec2.OwnedSecurityGroups(groups[0].VPC), &ec2.SecurityGroup{}, users)
 	}
 }

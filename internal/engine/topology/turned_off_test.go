@@ -86,6 +86,12 @@ func features() []feature {
 		},
 		{"other port of a listener", "bastion.yaml", nil, []string{"    - port: 8132\n", "    - port: 8140\n"}},
 		{"bastion", "bastion.yaml", nil, []string{"    enabled: true\n", "    enabled: false\n"}},
+		{
+			"own security group",
+			"byo-vpc.yaml",
+			[]string{"    securityGroupOverrides:\n      node: sg-0aaaaaaaaaaaaaaa1\n", "    securityGroupOverrides: {}\n"},
+			[]string{"    securityGroupOverrides: {}\n", "    securityGroupOverrides:\n      node: sg-0aaaaaaaaaaaaaaa2\n"},
+		},
 		{"bucket", enginetest.Quickstart, []string{plane, plane + bucket}, []string{bucket, ""}},
 		{"bastion of EKS", "eks.yaml", []string{eksPlane, eksPlane + "  bastion:\n    enabled: true\n"}, []string{"    enabled: true\n", "    enabled: false\n"}},
 		{"OIDC provider", "eks-iam.yaml", nil, []string{"  associateOIDCProvider: true\n", ""}},

@@ -26,8 +26,16 @@ func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], nee
 }
 
 // Retire adds the deletion of a resource that is not desired any more. after is what has used it, or could take its place.
-func Retire[S graph.State](g *graph.Graph, id plan.ID, find graph.Lookup[S], deleter graph.Deleter[S], after []graph.Edge) graph.Resource {
-	return graph.Retire(g, id, Leftover(find, deleter, nil), graph.From("no longer in the manifest"), graph.With(after))
+func Retire[S graph.State](
+	g *graph.Graph,
+	id plan.ID,
+	find graph.Lookup[S],
+	deleter graph.Deleter[S],
+	after []graph.Edge,
+	opts ...graph.Option,
+) graph.Resource {
+	opts = append(opts, graph.From("no longer in the manifest"), graph.With(after))
+	return graph.Retire(g, id, Leftover(find, deleter, nil), opts...)
 }
 
 // Listing lists resources of a kind.

@@ -168,7 +168,7 @@ func (b *Bucket) policy() string {
 // identifies the bucket before it is tagged, and for a deletion without the manifest.
 func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String(c.ParameterPath(bucketName)), Value: &b.Name, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+		Name: aws.String(c.ParameterPath(secrets.BucketRecord)), Value: &b.Name, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
 	})
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 	if cloud.IgnoreNotFound(err) != nil {
 		return err
 	}
-	_, err = c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath(bucketName))})
+	_, err = c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath(secrets.BucketRecord))})
 	return cloud.IgnoreNotFound(err)
 }
 
@@ -312,11 +312,9 @@ func matches(pattern, action string) bool {
 	return ok && err == nil
 }
 
-const bucketName = "bucket"
-
 // storedBucketName returns the name of the bucket of the cluster; "" if none was created.
 func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
-	return secrets.StoredParameter(ctx, c, bucketName)
+	return secrets.Record(ctx, c, secrets.BucketRecord)
 }
 
 // BucketKind is the name of the kind of buckets.

@@ -125,7 +125,7 @@ const namesParameter = "bootstrap"
 func bootstrapNames(ctx context.Context, c *cloud.Clients) (*BootstrapNamesState, error) {
 	s := &BootstrapNamesState{Path: c.ParameterPath(namesParameter)}
 	for n := 0; ; n++ {
-		text, err := StoredParameter(ctx, c, fmt.Sprintf("%s/%d", namesParameter, n))
+		text, err := Record(ctx, c, fmt.Sprintf("%s/%d", namesParameter, n))
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ const BootstrapNamesKind = "bootstrap-names"
 func bootstrapNamesKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: BootstrapNamesKind, Area: plan.AreaSecurity, Secret: true, Single: true,
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[BootstrapNamesState]{
 		Delete: &BootstrapNames{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapNamesState) (*BootstrapNamesState, error) {

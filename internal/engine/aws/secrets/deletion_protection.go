@@ -64,7 +64,7 @@ func (*DeletionProtection) Delete(ctx context.Context, c *cloud.Clients, have *D
 
 // ReadDeletionProtection returns the deletion protection of the cluster; nil if it has none.
 func ReadDeletionProtection(ctx context.Context, c *cloud.Clients) (*DeletionProtectionState, error) {
-	value, err := StoredParameter(ctx, c, DeletionProtectionKind)
+	value, err := Record(ctx, c, DeletionProtectionKind)
 	if err != nil || value == "" {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func ReadDeletionProtection(ctx context.Context, c *cloud.Clients) (*DeletionPro
 func deletionProtectionKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: DeletionProtectionKind, Area: plan.AreaSecurity, Secret: true, Single: true,
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[DeletionProtectionState]{
 		Delete: &DeletionProtection{},
 		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]DeletionProtectionState, error) {

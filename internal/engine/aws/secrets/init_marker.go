@@ -202,7 +202,7 @@ const initParameter = "init"
 
 // ReadInitMarker returns the init marker of the cluster; nil if there is none.
 func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	value, err := StoredParameter(ctx, c, initParameter)
+	value, err := Record(ctx, c, initParameter)
 	if err != nil || value == "" {
 		return nil, err
 	}
@@ -240,26 +240,11 @@ func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
 	return s.Machine, nil
 }
 
-// StoredParameter returns the value of a parameter of the cluster; "" if it does not
-// exist.
-func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
-	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
-		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})
-		if cloud.NotFound(err) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		return aws.ToString(out.Parameter.Value), nil
-	})
-}
-
 // initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: InitMarkerKind, Area: plan.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true,
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[InitMarkerState]{
 		List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {

@@ -161,7 +161,7 @@ const restoreParameter = "restore"
 
 // ReadRestore returns the record of the last restore of the cluster; nil if there was none.
 func ReadRestore(ctx context.Context, c *cloud.Clients) (*RestoreState, error) {
-	value, err := StoredParameter(ctx, c, restoreParameter)
+	value, err := Record(ctx, c, restoreParameter)
 	if err != nil || value == "" {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (r *Restored) Update(ctx context.Context, c *cloud.Clients, have *RestoreSt
 func restoreKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: RestoreRecordKind, Area: plan.AreaControlPlane, Secret: true, Single: true,
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[RestoreState]{
 		List: listRestore, Delete: &Restore{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ RestoreState) (*RestoreState, error) {

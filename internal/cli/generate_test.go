@@ -81,21 +81,23 @@ func TestEveryFlavorIsStrict(t *testing.T) {
 			if flavor == "eks-iam" {
 				s.variables["CAPA_EKS_IAM"] = "true" // as its text says
 			}
-			for _, region := range []string{"us-east-1", "eu-west-1", "cn-north-1", "us-gov-west-1"} {
-				if region != "us-east-1" && slices.Contains(edgeFlavors, flavor) {
+			const long = "a-cluster-with-a-name-of-45-characters-or-more"
+			for _, x := range []struct{ name, region string }{
+				{"a", "us-east-1"}, {flavor, "us-east-1"}, {"quickstart", "us-east-1"}, {"team-a-prod", "us-east-1"}, {long, "us-east-1"},
+				{long, "eu-west-1"}, {long, "cn-north-1"}, {long, "us-gov-west-1"},
+			} {
+				if x.region != "us-east-1" && slices.Contains(edgeFlavors, flavor) {
 					continue
 				}
-				for _, name := range []string{"a", flavor, "quickstart", "team-a-prod", "a-cluster-with-a-name-of-45-characters-or-more"} {
-					require.Equal(t, 0, s.run("cluster", "generate", name, "--flavor", flavor, "--region", region), s.err.String())
-					s.In = strings.NewReader(s.out.String())
-					code := s.run("cluster", "validate", "--strict", "-f", "-")
-					if flavor == "classic-elb" { // upstream has deprecated its load balancer, which is what the example is for
-						require.Equal(t, env.Wrong, code)
-						assert.Contains(t, s.err.String(), "error: 1 problem\n")
-						continue
-					}
-					require.Equal(t, 0, code, "%s in %s: %s", name, region, s.err.String())
+				require.Equal(t, 0, s.run("cluster", "generate", x.name, "--flavor", flavor, "--region", x.region), s.err.String())
+				s.In = strings.NewReader(s.out.String())
+				code := s.run("cluster", "validate", "--strict", "-f", "-")
+				if flavor == "classic-elb" { // upstream has deprecated its load balancer, which is what the example is for
+					require.Equal(t, env.Wrong, code)
+					assert.Contains(t, s.err.String(), "error: 1 problem\n")
+					continue
 				}
+				require.Equal(t, 0, code, "%s in %s: %s", x.name, x.region, s.err.String())
 			}
 		})
 	}

@@ -160,6 +160,9 @@ func (g *TargetGroup) changedCheck(in *elb.ModifyTargetGroupInput) (HealthCheck,
 	if in.HealthCheckProtocol != "" {
 		c.Protocol = string(in.HealthCheckProtocol)
 	}
+	if c.Protocol == "TCP" { // it drops them (github.com/hashicorp/terraform-provider-aws/issues/46011), and refuses those of the call
+		c.Path, c.Codes = "", ""
+	}
 	core.Set(&c.Port, in.HealthCheckPort)
 	core.Set(&c.Path, in.HealthCheckPath)
 	core.Set(&c.Interval, in.HealthCheckIntervalSeconds)

@@ -131,3 +131,24 @@ func TestControlPlaneLeavesWithEtcd(t *testing.T) {
 		})
 	}
 }
+
+// The secondary load balancer gets another name only in two steps: its target groups belong to one load balancer.
+func TestRenamedSecondaryLoadBalancer(t *testing.T) {
+	const spec = "  secondaryControlPlaneLoadBalancer:\n    name: bastion-internal-api\n    loadBalancerType: nlb\n    scheme: internal\n"
+	load := func(oldnew ...string) *manifest.Cluster { return enginetest.Quick(enginetest.Rewritten(t, "bastion.yaml", oldnew...)) }
+	synctest.Test(t, func(t *testing.T) {
+		m := load("bastion-internal-api", "other")
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, load(), a)
+		calls := len(a.Calls())
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "(bastion.yaml:61 AWSCluster/bastion spec.secondaryControlPlaneLoadBalancer.name): its target group ")
+		require.ErrorContains(t, err, " belongs to the load balancer bastion-internal-api, and cannot belong to another: set the name of the load balancer back")
+		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+
+		enginetest.MustApply(t, load(spec, ""), a)
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+	})
+}

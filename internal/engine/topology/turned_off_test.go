@@ -85,6 +85,7 @@ func features() []feature {
 			},
 		},
 		{"other port of a listener", "bastion.yaml", nil, []string{"    - port: 8132\n", "    - port: 8140\n"}},
+		{"other health check of a listener", "bastion.yaml", nil, []string{"protocol: HTTP\n", "protocol: TCP\n", "        path: /healthz\n", ""}},
 		{"bastion", "bastion.yaml", nil, []string{"    enabled: true\n", "    enabled: false\n"}},
 		{
 			"own security group",

@@ -144,7 +144,7 @@ func (svc *Service) live(g *Group, i *Instance) {
 		switch h := g.hook(Launching); {
 		case now.Before(i.Until) && h != nil:
 		case h != nil && h.Result == abandon:
-			g.finish(i, types.ScalingActivityStatusCodeCancelled, now)
+			g.abandon(i, now)
 			svc.dismiss(g, i, "a lifecycle hook abandoned the instance")
 		default:
 			i.become(types.LifecycleStateInService, now)
@@ -221,6 +221,16 @@ func (g *Group) begin(svc *Service, i *Instance, description, cause string) {
 func (g *Group) note(x *Activity) {
 	g.Activities = append(g.Activities, x)
 	g.Activities = g.Activities[max(0, len(g.Activities)-200):]
+}
+
+// abandon ends the launch of an instance, in the words of a report about a program that has abandoned one (github.com/Jaeminst/devops-01-Final-TeamG/issues/90).
+func (g *Group) abandon(i *Instance, now time.Time) {
+	for _, x := range g.Activities {
+		if x.ID == i.Activity {
+			x.Message = "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token " + x.ID + " was abandoned: Heartbeat Timeout"
+		}
+	}
+	g.finish(i, types.ScalingActivityStatusCodeCancelled, now)
 }
 
 func (g *Group) finish(i *Instance, status types.ScalingActivityStatusCode, now time.Time) {

@@ -123,6 +123,22 @@ func TestLaunchFails(t *testing.T) {
 	}
 }
 
+// A lifecycle hook of launches that no program completes ends the run with Auto Scaling's reason, once it has abandoned two machines.
+func TestHookAbandonsMachines(t *testing.T) {
+	m := enginetest.Quick(enginetest.Rewritten(t, "machine-pool.yaml", "EC2_INSTANCE_TERMINATING", "EC2_INSTANCE_LAUNCHING", "CONTINUE", "ABANDON"))
+	synctest.Test(t, func(t *testing.T) {
+		a, began := enginetest.Prepared(t, m), time.Now()
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "Instance failed to complete user's Lifecycle Action")
+		require.ErrorContains(t, err, "was abandoned: Heartbeat Timeout (0 in service of 2)")
+		require.Less(t, time.Since(began), 12*time.Minute)
+
+		m := enginetest.Quick(enginetest.Load(t, "machine-pool.yaml", nil))
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+	})
+}
+
 // If the quota is enough for some of many machines, these are launched.
 func TestQuotaForSomeMachines(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.Quickstart)

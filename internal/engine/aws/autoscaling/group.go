@@ -474,11 +474,12 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// launchFailure returns the error of the last scaling activity of a group, and when it began; "" if it did
-// not fail, or if the user has no permission to read it.
+// launchFailure returns the error of the last scaling activity of a group that has launched a machine or failed to, and when it began; "" if
+// it did not fail, or if the user has no permission to read it. A launch is cancelled if a lifecycle hook abandons it; Auto Scaling begins
+// others then, before that and after it.
 func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why string, began time.Time, err error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(1)})
+		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(20)})
 	})
 	if cloud.NotFound(err) || cloud.Denied(err) {
 		return "", began, nil
@@ -486,9 +487,14 @@ func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why str
 	if err != nil {
 		return "", began, err
 	}
-	for _, x := range out.Activities {
-		if x.StatusCode == types.ScalingActivityStatusCodeFailed {
-			return aws.ToString(x.StatusMessage), aws.ToTime(x.StartTime), nil
+	for n, x := range out.Activities {
+		message := aws.ToString(x.StatusMessage)
+		switch {
+		case n == 0 && x.StatusCode == types.ScalingActivityStatusCodeFailed,
+			x.StatusCode == types.ScalingActivityStatusCodeCancelled && strings.Contains(message, "Lifecycle Action"):
+			return message, aws.ToTime(x.StartTime), nil
+		case x.StatusCode == types.ScalingActivityStatusCodeSuccessful && strings.HasPrefix(aws.ToString(x.Description), "Launching"):
+			return "", began, nil
 		}
 	}
 	return "", began, nil

@@ -225,6 +225,7 @@ func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHo
 				o.Problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"),
 			)
 		}
+		c.warnOfAbandoning(o, at, h)
 		if h.RoleARN != nil {
 			c.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())
 		}
@@ -232,6 +233,20 @@ func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHo
 			c.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
 		}
 	}
+}
+
+// warnOfAbandoning warns of a hook that terminates each new machine unless a program completes it. ABANDON is the default of Auto Scaling
+// ("Default result", Amazon EC2 Auto Scaling user guide). Who is notified by the hook itself completes it; others may hear of it by EventBridge.
+func (c *checks) warnOfAbandoning(o *manifest.Entry, at string, h expinfrav1.AWSLifecycleHook) {
+	continues := h.DefaultResult != nil && *h.DefaultResult == expinfrav1.LifecycleHookDefaultResultContinue
+	if h.LifecycleTransition != expinfrav1.LifecycleHookTransitionInstanceLaunching || h.NotificationTargetARN != nil || continues {
+		return
+	}
+	c.warn(o.Problem(
+		at+".defaultResult",
+		"Auto Scaling terminates each new machine that no program completes the hook for, so that the pool gets none",
+		"set CONTINUE, or let a program complete it that hears of it by EventBridge",
+	))
 }
 
 // targetARN is the form of what a lifecycle hook notifies: an SNS topic or an SQS queue.

@@ -39,6 +39,11 @@ func TestEditsThatAreWarnedOf(t *testing.T) {
 			[]string{balance, "      launch: true\n"},
 			"cluster.yaml:130: AWSMachinePool/machine-pool-mp-0 spec.suspendProcesses.processes.launch: EC2 Auto Scaling launches no machines for the pool: it does not grow, and lost machines are not replaced — remove it when the pool has to grow",
 		},
+		"hook that abandons machines": {
+			"machine-pool",
+			[]string{"EC2_INSTANCE_TERMINATING", "EC2_INSTANCE_LAUNCHING", "    defaultResult: CONTINUE\n", ""},
+			"cluster.yaml:135: AWSMachinePool/machine-pool-mp-0 spec.lifecycleHooks[0].defaultResult: Auto Scaling terminates each new machine that no program completes the hook for, so that the pool gets none — set CONTINUE, or let a program complete it that hears of it by EventBridge",
+		},
 		"all processes suspended": {
 			"machine-pool",
 			[]string{"    processes:\n" + balance, "    all: true\n"},

@@ -92,7 +92,10 @@ func unacceptable(o Object) string {
 			}
 		}
 	}
-	return portRefused(o)
+	if why := portRefused(o); why != "" {
+		return why
+	}
+	return brokenLaw(o)
 }
 
 // labelsRefused says which label or annotation of an object the API server does not accept.

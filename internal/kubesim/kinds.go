@@ -25,7 +25,8 @@ func builtin() map[string]string {
 		"v1": "namespaces Namespace*,nodes Node*,pods Pod,configmaps ConfigMap,secrets Secret,services Service,serviceaccounts ServiceAccount," +
 			"persistentvolumes PersistentVolume*,persistentvolumeclaims PersistentVolumeClaim,events Event,endpoints Endpoints," +
 			"limitranges LimitRange,podtemplates PodTemplate,replicationcontrollers ReplicationController,resourcequotas ResourceQuota",
-		"apps/v1":                      "daemonsets DaemonSet,deployments Deployment,replicasets ReplicaSet,statefulsets StatefulSet,controllerrevisions ControllerRevision",
+		"apps/v1": "daemonsets DaemonSet,deployments Deployment,replicasets ReplicaSet,statefulsets StatefulSet," +
+			"controllerrevisions ControllerRevision",
 		"autoscaling/v1":               "horizontalpodautoscalers HorizontalPodAutoscaler",
 		"autoscaling/v2":               "horizontalpodautoscalers HorizontalPodAutoscaler",
 		"discovery.k8s.io/v1":          "endpointslices EndpointSlice",

@@ -72,6 +72,9 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 		return code, answer
 	}
 	have, code := c.Objects[at.full()], http.StatusOK
+	if uid := text(want, "metadata", "uid"); uid != "" && uid != text(have, "metadata", "uid") {
+		return failure(http.StatusConflict, "Conflict", fmt.Sprintf("uid mismatch: the provided object specified uid %s", uid))
+	}
 	if have == nil {
 		have, code = Object{}, http.StatusCreated
 	}

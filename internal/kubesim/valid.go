@@ -95,6 +95,15 @@ func unacceptable(o Object) string {
 	if why := portRefused(o); why != "" {
 		return why
 	}
+	owners, _ := value(o, "metadata", "ownerReferences").([]any)
+	for _, x := range owners {
+		if r, _ := x.(Object); text(r, "uid") == "" {
+			return `metadata.ownerReferences.uid: Invalid value: "": must not be empty`
+		}
+	}
+	if text(o, "type") == "kubernetes.io/service-account-token" && text(o, "metadata", "annotations", "kubernetes.io/service-account.name") == "" {
+		return "metadata.annotations[kubernetes.io/service-account.name]: Required value"
+	}
 	return brokenLaw(o)
 }
 

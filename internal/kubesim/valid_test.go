@@ -44,16 +44,18 @@ func TestValid(t *testing.T) {
 
 // The simulated API server accepts and refuses the same objects as the real one.
 func TestAppliedObjects(t *testing.T) {
+	c := New("v1.34.2", time.Time{})
 	judge := func(o objects.Object) string {
 		object := Object{}
 		require.NoError(t, yaml.Unmarshal([]byte(o.Text), &object))
-		if why := undeclared(object); why != "" {
-			return why
+		r, ok := c.resourceOf(text(object, "apiVersion"), text(object, "kind"))
+		require.True(t, ok, o.Text)
+		at := place{resource: r, namespace: text(object, "metadata", "namespace"), name: text(object, "metadata", "name")}
+		code, answer := c.apply(time.Time{}, at, patch{manager: "test", dry: true}, object)
+		if code < http.StatusBadRequest {
+			return ""
 		}
-		if code, answer := valid(object); code != 0 {
-			return fmt.Sprint(answer)
-		}
-		return ""
+		return fmt.Sprint(answer)
 	}
 	for _, o := range objects.Accepted() {
 		assert.Empty(t, judge(o), o.Text)

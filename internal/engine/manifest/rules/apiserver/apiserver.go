@@ -70,6 +70,7 @@ func (s Server) Refusals(object map[string]any) []Refusal {
 		return bad
 	}
 	c := &check{Server: s}
+	c.metadata(typed)
 	c.object(typed)
 	return c.found
 }

@@ -50,7 +50,8 @@ func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host boo
 			names[p.Name] = true
 		}
 		if host && p.HostPort != 0 && p.HostPort != p.ContainerPort {
-			c.refuse(field+"hostPort", fmt.Sprintf("%d: with hostNetwork, it is the containerPort, %d", p.HostPort, p.ContainerPort), "give both the same port, or remove it")
+			what := fmt.Sprintf("%d: with hostNetwork, it is the containerPort, %d", p.HostPort, p.ContainerPort)
+			c.refuse(field+"hostPort", what, "give both the same port, or remove it")
 		}
 	}
 }

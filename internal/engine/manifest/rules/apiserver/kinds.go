@@ -32,7 +32,8 @@ func elsewhere() []schema.GroupVersionKind {
 // that Kubernetes has removed are not looked at here.
 func (s Server) Unserved(object map[string]any) (bad Refusal, ok bool) {
 	kind := kindOf(object)
-	foreign := !scheme.Scheme.IsGroupRegistered(kind.Group) && !slices.ContainsFunc(elsewhere(), func(k schema.GroupVersionKind) bool { return k.Group == kind.Group })
+	foreign := !scheme.Scheme.IsGroupRegistered(kind.Group) &&
+		!slices.ContainsFunc(elsewhere(), func(k schema.GroupVersionKind) bool { return k.Group == kind.Group })
 	if foreign || slices.Contains(elsewhere(), kind) {
 		return Refusal{}, false
 	}

@@ -17,6 +17,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -50,6 +51,24 @@ func (c *check) object(o runtime.Object) {
 		c.rights(o.Rules, true)
 	default:
 		c.other(o)
+	}
+}
+
+// metadata checks what an object has that was read from a cluster: an apply accepts neither its managers nor its ID.
+func (c *check) metadata(o runtime.Object) {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return
+	}
+	const fix = "remove it: it is of the cluster that the object was read from"
+	if m.GetManagedFields() != nil {
+		c.refuse("metadata.managedFields", "cannot be applied", fix)
+	}
+	if m.GetUID() != "" {
+		c.refuse("metadata.uid", "no object of the cluster has it", fix)
+	}
+	for i, owner := range m.GetOwnerReferences() {
+		c.need(fmt.Sprintf("metadata.ownerReferences[%d].uid", i), string(owner.UID))
 	}
 }
 
@@ -157,6 +176,9 @@ func (c *check) secret(o *corev1.Secret) {
 	needed := map[corev1.SecretType][]string{
 		corev1.SecretTypeTLS: {corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},
 		corev1.SecretTypeDockercfg: {corev1.DockerConfigKey}, corev1.SecretTypeSSHAuth: {corev1.SSHAuthPrivateKey},
+	}
+	if o.Type == corev1.SecretTypeServiceAccountToken && o.Annotations[corev1.ServiceAccountNameKey] == "" {
+		c.refuse(fmt.Sprintf("metadata.annotations[%s]", corev1.ServiceAccountNameKey), "a Secret of this type needs it", "set it to the name of the service account")
 	}
 	for _, key := range needed[o.Type] {
 		data, given := o.Data[key]

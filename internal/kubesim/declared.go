@@ -17,7 +17,7 @@ var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyco
 // undeclared returns what is wrong with an object by its schema: a field that its kind does not have, a value of another type, two items of
 // a list with the same key. "" for nothing.
 func undeclared(o Object) string {
-	if given, set := value(o, "metadata").(Object)["managedFields"]; set && given != nil { // pkg/endpoints/handlers/patch.go of k8s.io/apiserver
+	if value(o, "metadata", "managedFields") != nil { // pkg/endpoints/handlers/patch.go of k8s.io/apiserver
 		return "metadata.managedFields must be nil"
 	}
 	plain, _ := copied(o).(Object)

@@ -119,12 +119,7 @@ func containerLaws(pod, o Object) []law {
 			return portNumber(v, in)
 		}},
 		{path: "env", wrong: distinct("name")},
-		{path: "env[].name", wrong: func(v any, _ Object) string {
-			if s, _ := v.(string); s == "" || strings.Contains(s, "=") {
-				return fmt.Sprintf("Invalid value: %q: a valid environment variable name must consist only of printable ASCII characters other than '='", s)
-			}
-			return ""
-		}},
+		{path: "env[].name", wrong: variableName},
 		{path: "env[].valueFrom", wrong: func(v any, in Object) string {
 			if v != nil && text(in, "value") != "" {
 				return "Invalid value: \"\": may not be specified when `value` is not empty"
@@ -152,6 +147,11 @@ func containerLaws(pod, o Object) []law {
 		{path: "volumeMounts", wrong: distinct("mountPath")},
 		{path: "resources", wrong: amounts},
 	}
+	return slices.Concat(all, probeLaws(), restartLaws(pod, o))
+}
+
+// probeLaws are the rules about the probes of a container.
+func probeLaws() (all []law) {
 	handlers := []string{"exec", "httpGet", "tcpSocket", "grpc"}
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
 		all = append(all,
@@ -172,6 +172,11 @@ func containerLaws(pod, o Object) []law {
 			law{path: probe + ".httpGet.scheme", wrong: among("HTTP", "HTTPS")},
 		)
 	}
+	return all
+}
+
+// restartLaws are the rules about when the kubelet starts the containers of a pod again.
+func restartLaws(pod, o Object) (all []law) {
 	restart := text(pod, "restartPolicy")
 	switch of := text(o, "kind"); {
 	case of == "Job" || of == "CronJob":
@@ -236,6 +241,14 @@ func amounts(v any, _ Object) string {
 				return fmt.Sprintf("requests: Invalid value: %q: must be less than or equal to %s limit of %s", n.String(), name, most.String())
 			}
 		}
+	}
+	return ""
+}
+
+// variableName is the rule of the name of a variable.
+func variableName(v any, _ Object) string {
+	if s, _ := v.(string); s == "" || strings.Contains(s, "=") {
+		return fmt.Sprintf("Invalid value: %q: a valid environment variable name must consist only of printable ASCII characters other than '='", s)
 	}
 	return ""
 }

@@ -654,6 +654,11 @@ func checkReservations(args map[string]string, fail func(what, fix string)) {
 	if args["reserved-cpus"] != "" && args["system-reserved-cgroup"]+args["kube-reserved-cgroup"] != "" {
 		fail("reserved-cpus cannot be set together with system-reserved-cgroup or kube-reserved-cgroup", "remove one of them")
 	}
+	checkEnforced(args, enforced, fail)
+}
+
+// checkEnforced checks which reservations a kubelet enforces, and that it can.
+func checkEnforced(args map[string]string, enforced []string, fail func(what, fix string)) {
 	if slices.Contains(enforced, "none") && len(enforced) > 1 {
 		fail("enforce-node-allocatable has none, and more", "remove none, or the others")
 	}

@@ -156,46 +156,45 @@ func wrongType(err error, object map[string]any) Refusal {
 }
 
 // locate returns the path of the first value of a type of JSON below fields, with the numbers of the items of lists: the decoder
-// names the fields only.
+// names the fields only. It is "." for the value itself, and "" if there is none.
 func locate(at any, fields []string, want string) string {
+	if len(fields) == 0 && typeOfJSON(at) == want {
+		return "."
+	}
 	switch v := at.(type) {
 	case map[string]any:
+		keys, rest := slices.Sorted(maps.Keys(v)), fields
 		if len(fields) > 0 {
-			if rest := locate(v[fields[0]], fields[1:], want); rest != "" {
-				return "." + fields[0] + strings.TrimSuffix(rest, ".")
-			}
-			return ""
+			keys, rest = fields[:1], fields[1:]
 		}
-		if want == "object" {
-			return "."
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if rest := locate(v[key], nil, want); rest != "" {
-				return "." + key + strings.TrimSuffix(rest, ".")
+		for _, key := range keys {
+			if found := locate(v[key], rest, want); found != "" {
+				return "." + key + strings.TrimSuffix(found, ".")
 			}
 		}
 	case []any:
-		if len(fields) == 0 && want == "array" {
-			return "."
-		}
 		for i, item := range v {
-			if rest := locate(item, fields, want); rest != "" {
-				return fmt.Sprintf("[%d]%s", i, strings.TrimSuffix(rest, "."))
+			if found := locate(item, fields, want); found != "" {
+				return fmt.Sprintf("[%d]%s", i, strings.TrimSuffix(found, "."))
 			}
-		}
-	case string:
-		if len(fields) == 0 && want == "string" {
-			return "."
-		}
-	case bool:
-		if len(fields) == 0 && want == "bool" {
-			return "."
-		}
-	case nil:
-	default:
-		if len(fields) == 0 && want == "number" {
-			return "."
 		}
 	}
 	return ""
+}
+
+// typeOfJSON returns the type of a value as the decoder of JSON names it.
+func typeOfJSON(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case nil:
+		return "null"
+	}
+	return "number"
 }

@@ -84,12 +84,7 @@ func (c *check) other(o runtime.Object) {
 		c.amount("spec.minAvailable", o.Spec.MinAvailable)
 		c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
 	case *schedulingv1.PriorityClass:
-		const most = 1_000_000_000
-		if strings.HasPrefix(o.Name, "system-") {
-			c.refuse("metadata.name", "names that begin with system- are reserved", "choose another name")
-		} else if o.Value > most {
-			c.refuse("value", fmt.Sprintf("%d is more than %d", o.Value, most), "use a smaller number")
-		}
+		c.priority(o)
 	case *corev1.Namespace:
 		c.label("metadata.name", o.Name)
 	case *corev1.ConfigMap:
@@ -124,6 +119,15 @@ func (c *check) amount(field string, n *intstr.IntOrString) {
 		c.refuse(field, fmt.Sprintf("%q is neither a number nor a percentage", n.StrVal), "write a number, or one such as 25%")
 	case n.Type == intstr.Int && n.IntVal < 0:
 		c.refuse(field, fmt.Sprintf("%d is negative", n.IntVal), "use 0 or more")
+	}
+}
+
+func (c *check) priority(o *schedulingv1.PriorityClass) {
+	const most = 1_000_000_000
+	if strings.HasPrefix(o.Name, "system-") {
+		c.refuse("metadata.name", "names that begin with system- are reserved", "choose another name")
+	} else if o.Value > most {
+		c.refuse("value", fmt.Sprintf("%d is more than %d", o.Value, most), "use a smaller number")
 	}
 }
 

@@ -19,7 +19,8 @@ func TestAddonFlags(t *testing.T) {
 		return name
 	}
 	cluster := []string{"cluster", "plan", "-f", "../../configs/quickstart.yaml", "--simulate"}
-	network := file("cni.yaml", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: net, namespace: kube-system}\n")
+	network := file("cni.yaml", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: net, namespace: kube-system}\n"+
+		"spec: {selector: {matchLabels: {app: net}}, template: {metadata: {labels: {app: net}}, spec: {containers: [{name: net, image: net}]}}}\n")
 	secret := file("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: hunter2}\n")
 
 	require.Equal(t, 0, s.run(append(cluster, "--cni", network, "--addon", secret)...), s.err.String())

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,15 @@ type resource struct {
 func builtin() map[string]string {
 	return map[string]string{
 		"v1": "namespaces Namespace*,nodes Node*,pods Pod,configmaps ConfigMap,secrets Secret,services Service,serviceaccounts ServiceAccount," +
-			"persistentvolumes PersistentVolume*,persistentvolumeclaims PersistentVolumeClaim,events Event,endpoints Endpoints",
-		"apps/v1":                      "daemonsets DaemonSet,deployments Deployment,replicasets ReplicaSet,statefulsets StatefulSet",
+			"persistentvolumes PersistentVolume*,persistentvolumeclaims PersistentVolumeClaim,events Event,endpoints Endpoints," +
+			"limitranges LimitRange,podtemplates PodTemplate,replicationcontrollers ReplicationController,resourcequotas ResourceQuota",
+		"apps/v1": "daemonsets DaemonSet,deployments Deployment,replicasets ReplicaSet,statefulsets StatefulSet," +
+			"controllerrevisions ControllerRevision",
+		"autoscaling/v1":               "horizontalpodautoscalers HorizontalPodAutoscaler",
+		"autoscaling/v2":               "horizontalpodautoscalers HorizontalPodAutoscaler",
+		"discovery.k8s.io/v1":          "endpointslices EndpointSlice",
+		"events.k8s.io/v1":             "events Event",
+		"node.k8s.io/v1":               "runtimeclasses RuntimeClass*",
 		"batch/v1":                     "jobs Job,cronjobs CronJob",
 		"policy/v1":                    "poddisruptionbudgets PodDisruptionBudget",
 		"rbac.authorization.k8s.io/v1": "clusterroles ClusterRole*,clusterrolebindings ClusterRoleBinding*,roles Role,rolebindings RoleBinding",
@@ -39,9 +47,40 @@ func builtin() map[string]string {
 	}
 }
 
+// newer lists built-in kinds that came with a minor version of Kubernetes, in the form of builtin
+// (https://kubernetes.io/docs/reference/kubernetes-api/ of each version).
+func newer() map[string]map[int]string {
+	return map[string]map[int]string{
+		"flowcontrol.apiserver.k8s.io/v1": {29: "flowschemas FlowSchema*,prioritylevelconfigurations PriorityLevelConfiguration*"},
+		"admissionregistration.k8s.io/v1": {
+			30: "validatingadmissionpolicies ValidatingAdmissionPolicy*,validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding*",
+			36: "mutatingadmissionpolicies MutatingAdmissionPolicy*,mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding*",
+		},
+		"networking.k8s.io/v1": {33: "servicecidrs ServiceCIDR*,ipaddresses IPAddress*"},
+		"storage.k8s.io/v1":    {34: "volumeattributesclasses VolumeAttributesClass*"},
+		"resource.k8s.io/v1": {
+			34: "deviceclasses DeviceClass*,resourceslices ResourceSlice*,resourceclaims ResourceClaim,resourceclaimtemplates ResourceClaimTemplate",
+		},
+	}
+}
+
+// served returns the built-in kinds of a group and version that the version of the cluster has.
+func (c *Cluster) served(gv string) string {
+	list := builtin()[gv]
+	_, rest, _ := strings.Cut(c.Version, ".")
+	text, _, _ := strings.Cut(rest, ".")
+	minor, err := strconv.Atoi(text)
+	for since, more := range newer()[gv] {
+		if err != nil || minor >= since {
+			list += "," + more
+		}
+	}
+	return strings.TrimPrefix(list, ",")
+}
+
 // kinds returns the kinds of a group and version.
 func (c *Cluster) kinds(gv string) (all []metav1.APIResource) {
-	for kind := range strings.SplitSeq(builtin()[gv], ",") {
+	for kind := range strings.SplitSeq(c.served(gv), ",") {
 		if name, kind, ok := strings.Cut(kind, " "); ok {
 			all = append(all, metav1.APIResource{Name: name, Kind: strings.TrimSuffix(kind, "*"), Namespaced: !strings.HasSuffix(kind, "*")})
 		}
@@ -62,6 +101,11 @@ func (c *Cluster) resourceOf(gv, kind string) (resource, bool) {
 func (c *Cluster) groups() metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	versions := slices.Sorted(maps.Keys(builtin()))
+	for gv := range newer() {
+		if !slices.Contains(versions, gv) && c.served(gv) != "" {
+			versions = append(versions, gv)
+		}
+	}
 	for gv := range c.Kinds {
 		if !slices.Contains(versions, gv) {
 			versions = append(versions, gv)

@@ -43,6 +43,7 @@ type Cluster struct {
 	Defined    map[string]time.Time            // by path: when a CustomResourceDefinition will be served
 	Running    time.Time                       // since when pods can run
 	Broken     map[string]string               // images that do not run: Unpullable or Crashing
+	TwoTags    bool                            // a control plane has the tags of two clusters, so that the cloud controller manager does not start
 	Refused    map[string]bool                 // Nodes whose kubelets are answered with 401
 	Denied     []string                        // resources that nobody may write, such as "pods/eviction", or list in all namespaces: "list secrets"
 }

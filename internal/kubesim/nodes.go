@@ -267,7 +267,7 @@ func (c *Cluster) network() bool {
 const becomesReady = 10 * time.Second
 
 func (c *Cluster) settleNodes(now time.Time) {
-	network, cloud := c.network(), c.runs("cloud-controller-manager", "aws-cloud-controller")
+	network, cloud := c.network(), c.runs("cloud-controller-manager", "aws-cloud-controller") && !c.TwoTags
 	for _, name := range slices.Sorted(maps.Keys(c.Joined)) {
 		path := "/api/v1/nodes/" + name
 		o := c.Objects[path]

@@ -65,10 +65,16 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 	if p.manager == "" {
 		return failure(http.StatusBadRequest, "BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch")
 	}
+	if why := undeclared(want); why != "" {
+		return failure(http.StatusInternalServerError, "", why)
+	}
 	if code, answer := c.admit(at, want); code != 0 {
 		return code, answer
 	}
 	have, code := c.Objects[at.full()], http.StatusOK
+	if uid := text(want, "metadata", "uid"); uid != "" && uid != text(have, "metadata", "uid") {
+		return failure(http.StatusConflict, "Conflict", fmt.Sprintf("uid mismatch: the provided object specified uid %s", uid))
+	}
 	if have == nil {
 		have, code = Object{}, http.StatusCreated
 	}

@@ -75,6 +75,34 @@ func unacceptable(o Object) string {
 	if why := labelsRefused(o); why != "" {
 		return why
 	}
+	if why := containerRefused(o); why != "" {
+		return why
+	}
+	if why := portRefused(o); why != "" {
+		return why
+	}
+	if why := unnamed(o); why != "" {
+		return why
+	}
+	return brokenLaw(o)
+}
+
+// unnamed says which object an object has to name, such as its owner.
+func unnamed(o Object) string {
+	owners, _ := value(o, "metadata", "ownerReferences").([]any)
+	for _, x := range owners {
+		if r, _ := x.(Object); text(r, "uid") == "" {
+			return `metadata.ownerReferences.uid: Invalid value: "": must not be empty`
+		}
+	}
+	if text(o, "type") == "kubernetes.io/service-account-token" && text(o, "metadata", "annotations", "kubernetes.io/service-account.name") == "" {
+		return "metadata.annotations[kubernetes.io/service-account.name]: Required value"
+	}
+	return ""
+}
+
+// containerRefused says which name or amount of a container the API server does not accept.
+func containerRefused(o Object) string {
 	seen := map[string]bool{}
 	for _, c := range containersOf(o) {
 		if n := text(c, "name"); !subdomain.MatchString(n) || strings.Contains(n, ".") {
@@ -92,7 +120,7 @@ func unacceptable(o Object) string {
 			}
 		}
 	}
-	return portRefused(o)
+	return ""
 }
 
 // labelsRefused says which label or annotation of an object the API server does not accept.

@@ -96,7 +96,7 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 		"--tls-cert-file", c.pki.file("server.crt"), "--tls-private-key-file", c.pki.file("server.key"), "--client-ca-file", c.pki.file("ca.crt"),
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", c.pki.file("accounts.key"),
 		"--service-account-signing-key-file", c.pki.file("accounts.key"), "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16",
-		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none")
+		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none", "--allow-privileged") // as with kubeadm
 	cfg, err := clientcmd.NewDefaultClientConfig(*c.config("admin"), nil).ClientConfig()
 	if err != nil {
 		return err

@@ -282,6 +282,15 @@ func kubeletTogether(given map[string]string) string {
 		return "the static memory manager policy requires reserved memory"
 	case slices.Contains(enforced, "none") && len(enforced) > 1:
 		return "enforceNodeAllocatable may not contain additional enforcements when none is specified"
+	case given["cgroups-per-qos"] == "false" && given["enforce-node-allocatable"] != "none": // pods is the default
+		return "cgroupsPerQOS must be set to true when \"pods\" contained in enforceNodeAllocatable"
+	case len(slices.Compact(slices.Sorted(slices.Values(enforced)))) < len(enforced):
+		return "duplicated enforcements in enforceNodeAllocatable"
+	}
+	for _, of := range []string{"system-reserved", "kube-reserved"} {
+		if slices.Contains(enforced, of) && slices.Contains(enforced, of+"-compressible") {
+			return "both " + of + " and " + of + "-compressible cannot be specified together in enforceNodeAllocatable"
+		}
 	}
 	for _, of := range []string{"system-reserved", "kube-reserved"} {
 		if (slices.Contains(enforced, of) || slices.Contains(enforced, of+"-compressible")) && given[of+"-cgroup"] == "" {

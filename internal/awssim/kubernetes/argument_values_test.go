@@ -36,6 +36,8 @@ func TestValuesOfArguments(t *testing.T) {
 		{"kubelet", "kube-api-qps", "50", "-1"},
 		{"kubelet", "cpu-cfs-quota-period", "100ms", "50ms"},
 		{"kubelet", "enforce-node-allocatable", "pods", "pods,kube-reserved"},
+		{"kubelet", "enforce-node-allocatable", "none", "pods,pods"},
+		{"kubelet", "cgroups-per-qos", "true", "false"},
 		{"kubelet", "memory-manager-policy", "None", "Static"},
 		{"kube-apiserver", "storage-backend", "etcd3", "etcd2"},
 		{"kube-apiserver", "cors-allowed-origins", "//localhost(:|$),^https://a.example$", "example.com"},

@@ -448,5 +448,6 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		})
 	}
 	b.Joined, b.Node = c.Up, svc.nodeName(i)
+	c.TwoTags = c.TwoTags || b.ControlPlane && hasTwoTags(i)
 	c.Join(c.Up, svc.machineOf(i, b))
 }

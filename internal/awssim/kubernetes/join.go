@@ -137,6 +137,7 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		}
 	}
 	b.Joined, b.Node = at, svc.nodeName(i)
+	c.TwoTags = c.TwoTags || b.ControlPlane && hasTwoTags(i)
 	c.Join(at, svc.machineOf(i, b))
 	return true
 }
@@ -224,6 +225,18 @@ func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) 
 		return from, ec2.FailedToken
 	}
 	return from, ""
+}
+
+// hasTwoTags reports whether a machine has the tags of two clusters: the AWS cloud controller manager that runs on it then ends with
+// "Found multiple cluster tags" (findClusterIDs in pkg/providers/v1/tags.go of k8s.io/cloud-provider-aws).
+func hasTwoTags(i *ec2.Instance) bool {
+	n := 0
+	for key := range i.Tags {
+		if strings.HasPrefix(key, "kubernetes.io/cluster/") {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {

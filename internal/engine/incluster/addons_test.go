@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -68,6 +69,17 @@ func TestAddons(t *testing.T) {
 				assert.NotNil(t, c.Get(path), path)
 			}
 		})
+	})
+}
+
+// The cloud controller manager does not start on a control plane with the tags of two clusters: no Node gets ready.
+func TestTagsOfTwoClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.Quick(enginetest.Load(t, addonsExample, nil))
+		m.Infra.Spec.AdditionalTags = infrav1.Tags{"kubernetes.io/cluster/other": "owned"}
+		a := enginetest.Account(m, enginetest.Lag)
+		_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "node/")
 	})
 }
 

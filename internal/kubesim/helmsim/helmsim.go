@@ -365,9 +365,13 @@ func (c *command) rollback() error {
 // workloads are the objects of the charts that are known: what makes Nodes ready, and what makes volumes.
 func workloads(chart, namespace string) []Object {
 	object := func(kind, namespace, name string, volumes ...any) Object {
+		labels := Object{"app": name}
 		return Object{
 			"apiVersion": "apps/v1", "kind": kind, "metadata": Object{"name": name, "namespace": namespace},
-			"spec": Object{"template": Object{"spec": Object{"volumes": volumes}}},
+			"spec": Object{"selector": Object{"matchLabels": labels}, "template": Object{
+				"metadata": Object{"labels": labels},
+				"spec":     Object{"containers": []any{Object{"name": "main", "image": "registry.example.com/" + name}}, "volumes": volumes},
+			}},
 		}
 	}
 	cni := Object{"name": "cni", "hostPath": Object{"path": "/etc/cni/net.d"}}
@@ -405,7 +409,10 @@ func (c *command) define(chart string) error {
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": Object{"name": k[1] + "." + k[2]},
 			"spec": Object{
 				"group": k[2], "scope": "Cluster", "names": Object{"kind": k[0], "plural": k[1], "singular": strings.ToLower(k[0])},
-				"versions": []any{Object{"name": "v1", "served": true, "storage": true}},
+				"versions": []any{Object{
+					"name": "v1", "served": true, "storage": true,
+					"schema": Object{"openAPIV3Schema": Object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				}},
 			},
 		}); err != nil {
 			return err

@@ -25,8 +25,11 @@ func TestKindsThatNothingServes(t *testing.T) {
 		return loader.Load([]input.Source{{Name: "q.yaml", Data: raw}}, o)
 	}
 	const object = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: x}\n"
-	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {group: example.com}\n"
-	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"
+	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n" +
+		"spec: {group: example.com, scope: Namespaced, names: {plural: widgets, kind: Widget}, " +
+		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n"
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n" +
+		"spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: x, image: x}]}}}\n"
 	_, err = load(string(raw))
 	require.ErrorContains(t, err, "is of Cluster API: the file is no add-on, but the manifest of a cluster — pass it with -f")
 	c, err := load(object)

@@ -654,10 +654,24 @@ func checkReservations(args map[string]string, fail func(what, fix string)) {
 	if args["reserved-cpus"] != "" && args["system-reserved-cgroup"]+args["kube-reserved-cgroup"] != "" {
 		fail("reserved-cpus cannot be set together with system-reserved-cgroup or kube-reserved-cgroup", "remove one of them")
 	}
+	checkEnforced(args, enforced, fail)
+}
+
+// checkEnforced checks which reservations a kubelet enforces, and that it can.
+func checkEnforced(args map[string]string, enforced []string, fail func(what, fix string)) {
 	if slices.Contains(enforced, "none") && len(enforced) > 1 {
 		fail("enforce-node-allocatable has none, and more", "remove none, or the others")
 	}
+	if len(slices.Compact(slices.Sorted(slices.Values(enforced)))) < len(enforced) {
+		fail("enforce-node-allocatable has a value twice", "remove one of them")
+	}
+	if args["cgroups-per-qos"] == "false" && args["enforce-node-allocatable"] != "none" {
+		fail("without cgroups-per-qos, the kubelet cannot enforce reservations, as it does by default", "remove it, or set enforce-node-allocatable to none")
+	}
 	for _, of := range []string{"system-reserved", "kube-reserved"} {
+		if slices.Contains(enforced, of) && slices.Contains(enforced, of+"-compressible") {
+			fail(fmt.Sprintf("enforce-node-allocatable has %s and %s-compressible", of, of), "remove one of them")
+		}
 		if (slices.Contains(enforced, of) || slices.Contains(enforced, of+"-compressible")) && args[of+"-cgroup"] == "" {
 			fail(fmt.Sprintf("enforce-node-allocatable has %s, and %s-cgroup is not set", of, of), "set it, or remove "+of)
 		}

@@ -235,6 +235,18 @@ func TestKnownRules(t *testing.T) {
 		{"variable of etcd", quick, cluster, cluster + "      etcd: {local: {extraEnvs: [{name: 'A=B', value: x}]}}\n", `"A=B" is not the name of a variable`},
 		{"thresholds of images", quick, kubelet, kubelet + "          - {name: image-gc-high-threshold, value: '60'}\n", "image-gc-low-threshold, 80, is not less than image-gc-high-threshold, 60"},
 		{"memory manager", quick, kubelet, kubelet + "          - {name: memory-manager-policy, value: Static}\n", "needs reserved memory"},
+		{"no groups to enforce reservations", quick, kubelet, kubelet + "          - {name: cgroups-per-qos, value: 'false'}\n", "without cgroups-per-qos, the kubelet cannot enforce reservations"},
+		{"enforced twice", quick, kubelet, kubelet + "          - {name: enforce-node-allocatable, value: 'pods,pods'}\n", "enforce-node-allocatable has a value twice"},
+		{
+			"enforced in two ways", quick, kubelet,
+			kubelet + "          - {name: enforce-node-allocatable, value: 'pods,kube-reserved,kube-reserved-compressible'}\n          - {name: kube-reserved-cgroup, value: /kube}\n",
+			"enforce-node-allocatable has kube-reserved and kube-reserved-compressible",
+		},
+		{
+			"Capacity Block of several types", "machine-pool", "    instanceType: m6i.large\n    iam",
+			"    instanceType: m6i.large\n    marketType: CapacityBlock\n    capacityReservationId: cr-0123456789abcdef0\n    iam",
+			"a launch template for a Capacity Block cannot be used with mixedInstancesPolicy",
+		},
 		{"cgroup of a reservation", quick, kubelet, kubelet + "          - {name: enforce-node-allocatable, value: 'pods,kube-reserved'}\n", "kube-reserved-cgroup is not set"},
 		{"period", quick, kubelet, kubelet + "          - {name: cpu-cfs-quota-period, value: 5s}\n", "5s is not a duration from 1ms to 1s"},
 		{"sysctl", quick, kubelet, kubelet + "          - {name: allowed-unsafe-sysctls, value: 'kernel/*x'}\n", "is not a sysctl"},

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -11,22 +12,74 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
 )
 
 // checkObjects checks the objects of resource sets as the API server does when they are applied, after the cluster is there (the
 // types in k8s.io/api, and pkg/apis/core/validation and pkg/apis/apps/validation of Kubernetes).
 func (c *checks) checkObjects() {
 	c.checkNamespaces()
+	server := c.apiServer()
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
-			o := object{c, d}
+			o, before := object{c, d}, len(c.problems)
 			o.checkName()
 			o.checkTexts()
 			o.checkLabels()
-			o.checkSelector()
 			o.checkContainers()
 			o.checkPorts()
+			if len(c.problems) == before { // one mistake is one line
+				o.checkType(server)
+			}
 		}
+	}
+}
+
+// apiServer returns what is known of the API server to which the objects are applied.
+func (c *checks) apiServer() apiserver.Server {
+	server := apiserver.Server{Minor: c.versionOf("").minor, Defaults: !c.managed, NodePort: [2]int32{firstNodePort, lastNodePort}}
+	if c.cluster.ControlPlane != nil {
+		config := c.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec
+		for _, a := range config.ClusterConfiguration.APIServer.ExtraArgs {
+			switch a.Name {
+			case "runtime-config":
+				server.Defaults = false
+			case "service-node-port-range":
+				server.NodePort = [2]int32{}
+			}
+		}
+		if config.InitConfiguration.Patches.Directory != "" { // patches may set the same arguments
+			server.Defaults, server.NodePort = false, [2]int32{}
+		}
+	} else {
+		server.Defaults = false
+	}
+	if blocks := c.cluster.Object.Spec.ClusterNetwork.Services.CIDRBlocks; !c.managed || len(blocks) > 0 {
+		for _, text := range Services(c.cluster) {
+			if b, err := netip.ParsePrefix(text); err == nil {
+				server.Services = append(server.Services, b.Masked())
+			}
+		}
+	}
+	for _, set := range c.cluster.ResourceSets {
+		if slices.ContainsFunc(set.Documents, func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
+			server.Services = nil // it has more blocks
+		}
+	}
+	return server
+}
+
+// The node ports of an API server (DefaultServiceNodePortRange in pkg/controlplane/reconcilers of Kubernetes).
+const firstNodePort, lastNodePort = 30000, 32767
+
+// checkType checks whether the API server serves the kind, and what it says of the object.
+func (o object) checkType(server apiserver.Server) {
+	if r, bad := server.Unserved(o.Object); bad {
+		o.refuse(r.What, r.Fix)
+		return
+	}
+	for _, r := range server.Refusals(o.Object) {
+		o.refuse(strings.TrimPrefix(r.Field+": "+r.What, ": "), r.Fix)
 	}
 }
 
@@ -138,20 +191,6 @@ func (o object) checkLabels() {
 			if bad := validation.IsQualifiedName(strings.ToLower(key)); len(bad) > 0 {
 				o.refuse(fmt.Sprintf("%s.annotations: %q is not the key of an annotation: %s", strings.Join(path, "."), key, bad[0]), "change it")
 			}
-		}
-	}
-}
-
-// checkSelector compares the selector of a workload with the labels of its pods.
-func (o object) checkSelector() {
-	if o.Group() != "apps" {
-		return
-	}
-	labels := o.at("spec", "template", "metadata", "labels")
-	wanted := o.at("spec", "selector", "matchLabels")
-	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		if labels[key] != wanted[key] {
-			o.refuse(fmt.Sprintf("spec.selector has the label %s: %v, and spec.template.metadata.labels has not", key, wanted[key]), "give both the same labels")
 		}
 	}
 }

@@ -117,6 +117,13 @@ func (c *checks) checkMixed(group *manifest.Entry, spec *expinfrav1.AWSMachinePo
 			),
 		)
 	}
+	if spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeCapacityBlock { // the launch template has InstanceMarketOptions, too
+		c.fail(group.Problem(
+			"spec.awsLaunchTemplate.marketType",
+			"a launch template for a Capacity Block cannot be used with mixedInstancesPolicy: the block has one instance type",
+			"remove mixedInstancesPolicy",
+		))
+	}
 	d := spec.MixedInstancesPolicy.InstancesDistribution
 	if d == nil {
 		return

@@ -188,6 +188,12 @@ func (c *checks) checkControlPlane() {
 		c.checkVersion(o, "spec.version", plane.Object.Spec.Version)
 		c.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
 		c.checkTemplate(plane.Template)
+		if c.cluster.Infra != nil {
+			c.warnOtherCluster(c.infra, "spec.additionalTags", c.cluster.Infra.Spec.AdditionalTags)
+		}
+		if t := plane.Template; t != nil {
+			c.warnOtherCluster(c.lookup("AWSMachineTemplate", t.Name), "spec.template.spec.additionalTags", t.Spec.Template.Spec.AdditionalTags)
+		}
 		if plane.Object.Spec.Replicas != nil {
 			c.checkOneInterface(plane.Template, int(*plane.Object.Spec.Replicas))
 		}

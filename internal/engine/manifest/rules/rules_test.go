@@ -581,21 +581,21 @@ data:
   a.yaml: '`
 	const pod = `apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [`
 	for object, want := range map[string]string{
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: c}}, data: {a: "1"}}`:                                                         "",
-		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "system:a"}}`:                                                    "",
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: My_Map}}`:                                                                                    `metadata.name is "My_Map"`,
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}`:                                                                           "data.a is 1, not a text — put the value in quotes",
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {a: true}}}`:                                                                 "metadata.annotations.a is true, not a text",
-		`{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: "!"}}`:                                                                            "data.a is not base64",
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {"a b": c}}}`:                                                                     `metadata.labels: "a b" is not the key of a label`,
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {"a/b/c": c}}}`:                                                              `metadata.annotations: "a/b/c" is not the key of an annotation`,
-		`{` + pod + `{name: A_b, image: b}]}}}}`:                                                                                                         `"A_b" is not the name of a container`,
-		`{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 70000}]}}`:                                                           "70000 is not a port",
-		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1Gi}}, env: [{name: A, value: "1"}]}]}}}}`:                                         "",
-		`{` + pod + `{name: a, image: b}, {name: a, image: c}]}}}}`:                                                                                      "two containers have the name a",
-		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1GB}}}]}}}}`:                                                                       "resources.limits.memory of the container a is 1GB, not a quantity",
-		`{` + pod + `{name: a, image: b, env: [{name: A, value: 1}]}]}}}}`:                                                                               "the variable A of the container a is 1, not a text",
-		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {b: a}}}}}`: "spec.selector has the label app: a",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: c}}, data: {a: "1"}}`:                 "",
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "system:a"}}`:            "",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: My_Map}}`:                                            `metadata.name is "My_Map"`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}`:                                   "data.a is 1, not a text — put the value in quotes",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {a: true}}}`:                         "metadata.annotations.a is true, not a text",
+		`{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: "!"}}`:                                    "data.a is not base64",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {"a b": c}}}`:                             `metadata.labels: "a b" is not the key of a label`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {"a/b/c": c}}}`:                      `metadata.annotations: "a/b/c" is not the key of an annotation`,
+		`{` + pod + `{name: A_b, image: b}]}}}}`:                                                                 `"A_b" is not the name of a container`,
+		`{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 70000}]}}`:                   "70000 is not a port",
+		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1Gi}}, env: [{name: A, value: "1"}]}]}}}}`: "",
+		`{` + pod + `{name: a, image: b}, {name: a, image: c}]}}}}`:                                              "two containers have the name a",
+		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1GB}}}]}}}}`:                               "resources.limits.memory of the container a is 1GB, not a quantity",
+		`{` + pod + `{name: a, image: b, env: [{name: A, value: 1}]}]}}}}`:                                       "the variable A of the container a is 1, not a text",
+		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {b: a}}, spec: {containers: [{name: a, image: b}]}}}}`: "spec.template.metadata.labels: spec.selector does not match them",
 	} {
 		_, err := manifests.Load(t, base+object+"'\n", input.LoadOptions{})
 		if want == "" {

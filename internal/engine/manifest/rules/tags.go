@@ -33,6 +33,21 @@ func (c *checks) checkTagRules() {
 	}
 }
 
+// warnOtherCluster warns of a tag of another cluster on machines of the control plane: the AWS cloud controller manager, which runs there,
+// takes the name of its cluster from the tag, and ends if there are two (findClusterIDs in pkg/providers/v1/tags.go of
+// k8s.io/cloud-provider-aws), unless its configuration has KubernetesClusterID.
+func (c *checks) warnOtherCluster(o *manifest.Entry, path string, tags infrav1.Tags) {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if name, is := strings.CutPrefix(key, infrav1.NameKubernetesAWSCloudProviderPrefix); is && name != c.cluster.Name {
+			c.warn(o.Problem(
+				path+"."+key,
+				"machines of the control plane have a tag of this cluster, too, and the AWS cloud controller manager does not start with two",
+				"remove it, or give the tag to subnets only",
+			))
+		}
+	}
+}
+
 // checkMachineTags checks the tags of a machine, which has those of the cluster, too.
 func (c *checks) checkMachineTags(o *manifest.Entry, path string, tags infrav1.Tags) {
 	c.checkTags(o, path+".additionalTags", tags, c.cluster.Infra.Spec.AdditionalTags, ownMachineTags, "a machine")

@@ -1,0 +1,200 @@
+// Package apiserver says what the API server of a cluster refuses when an object is applied to it. The rules are those of Kubernetes:
+// the types in k8s.io/api, and pkg/apis/*/validation. The simulated API server (internal/kubesim) has the same rules from the schemas
+// that the API server publishes; the two share no code.
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+)
+
+// Refusal is a reason to refuse an object.
+type Refusal struct{ Field, What, Fix string }
+
+// Server is what is known of the API server.
+type Server struct {
+	Minor    uint64         // the minor version of Kubernetes; 0 if it is not known
+	Services []netip.Prefix // the blocks of Services; nil if they are not known
+	Defaults bool           // it serves the API versions that are on by default, and no others
+	NodePort [2]int32       // the first and last node port
+}
+
+// check collects the refusals of one object.
+type check struct {
+	Server
+	found []Refusal
+}
+
+func (c *check) refuse(field, what, fix string) { c.found = append(c.found, Refusal{field, what, fix}) }
+
+// need refuses an empty value of a field that is required.
+func (c *check) need(field, value string) {
+	if value == "" {
+		c.refuse(field, "a value is required", "set it")
+	}
+}
+
+// oneOf refuses a value that is not one of these; "" is the default.
+func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
+	words := make([]string, 0, len(permitted))
+	for _, p := range permitted {
+		if value == p {
+			return
+		}
+		words = append(words, string(p))
+	}
+	if value != "" {
+		c.refuse(field, fmt.Sprintf("%q is not one of %s", value, strings.Join(words, ", ")), "write one of them")
+	}
+}
+
+// Refusals returns why the API server refuses an object of a built-in kind. An object that cannot be decoded has one reason for each field.
+func (s Server) Refusals(object map[string]any) []Refusal {
+	typed, known := typeOf(object)
+	if !known {
+		return nil
+	}
+	if bad := s.decode(object, typed); len(bad) > 0 {
+		return bad
+	}
+	c := &check{Server: s}
+	c.metadata(typed)
+	c.object(typed)
+	return c.found
+}
+
+// typeOf returns an empty object of the type of an object.
+func typeOf(object map[string]any) (runtime.Object, bool) {
+	kind := kindOf(object)
+	if kind == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
+		return &apiextensionsv1.CustomResourceDefinition{}, true
+	}
+	typed, err := scheme.Scheme.New(kind)
+	return typed, err == nil
+}
+
+// newest is the minor version of Kubernetes whose types are known here, those of the module k8s.io/api. A newer one may have more fields.
+const newest = 37
+
+// decode reads an object into its type. In a server-side apply, fields that the type does not have are errors, too.
+func (s Server) decode(object map[string]any, typed runtime.Object) (bad []Refusal) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil
+	}
+	unknown, err := kjson.UnmarshalStrict(text, typed)
+	if err != nil {
+		return []Refusal{wrongType(err, object)}
+	}
+	for _, e := range unknown {
+		path := quoted(e.Error())
+		if s.Minor > newest || path == "" {
+			continue
+		}
+		name := path[strings.LastIndex(path, ".")+1:]
+		fix := suggest.DidYouMean(name, siblings(typed, path))
+		if fix == "" || strings.HasPrefix(fix, "known names") {
+			fix = "remove it, or correct its name"
+		}
+		bad = append(bad, Refusal{path, "the kind has no such field", fix})
+	}
+	return bad
+}
+
+func quoted(text string) string {
+	if m := regex.Of(`"([^"]*)"`).FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// wrongType says in which field a value of another type is.
+func wrongType(err error, object map[string]any) Refusal {
+	m := regex.Of(`cannot unmarshal (\S+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`).FindStringSubmatch(err.Error())
+	if m == nil {
+		return Refusal{"", strings.TrimPrefix(err.Error(), "json: "), "correct it"}
+	}
+	want, fix := m[3], "write one"
+	switch {
+	case want == "string":
+		want, fix = "a text", "put the value in quotes"
+	case strings.HasPrefix(want, "int"), strings.HasPrefix(want, "uint"):
+		want, fix = "a whole number", "write the number without quotes"
+	case want == "bool":
+		want, fix = "true or false", "write it without quotes"
+	case strings.HasPrefix(want, "[]"):
+		want, fix = "a list", "write a list"
+	case strings.HasPrefix(want, "map["):
+		want, fix = "a mapping", "write NAME: VALUE"
+	default:
+		want = "a mapping"
+	}
+	have := map[string]string{"bool": "true or false", "array": "a list", "object": "a mapping", "string": "a text"}[m[1]]
+	if have == "" {
+		have = "a " + m[1]
+	}
+	if have == "a text" && want == "a list" || m[1] == "array" {
+		fix = "write " + want
+	}
+	path := m[2]
+	if exact := locate(object, strings.Split(path, "."), m[1]); exact != "" {
+		path = strings.TrimPrefix(exact, ".")
+	}
+	return Refusal{path, fmt.Sprintf("is %s, not %s", have, want), fix}
+}
+
+// locate returns the path of the first value of a type of JSON below fields, with the numbers of the items of lists: the decoder
+// names the fields only. It is "." for the value itself, and "" if there is none.
+func locate(at any, fields []string, want string) string {
+	if len(fields) == 0 && typeOfJSON(at) == want {
+		return "."
+	}
+	switch v := at.(type) {
+	case map[string]any:
+		keys, rest := slices.Sorted(maps.Keys(v)), fields
+		if len(fields) > 0 {
+			keys, rest = fields[:1], fields[1:]
+		}
+		for _, key := range keys {
+			if found := locate(v[key], rest, want); found != "" {
+				return "." + key + strings.TrimSuffix(found, ".")
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if found := locate(item, fields, want); found != "" {
+				return fmt.Sprintf("[%d]%s", i, strings.TrimSuffix(found, "."))
+			}
+		}
+	}
+	return ""
+}
+
+// typeOfJSON returns the type of a value as the decoder of JSON names it.
+func typeOfJSON(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case nil:
+		return "null"
+	}
+	return "number"
+}

@@ -1,0 +1,171 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// service checks a Service (ValidateService), and the address and node ports that it asks for (pkg/registry/core/service).
+func (c *check) service(o *corev1.Service) {
+	c.label("metadata.name", o.Name)
+	s := &o.Spec
+	open := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+	oneOf(c, "spec.type", s.Type, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName)
+	oneOf(c, "spec.sessionAffinity", s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
+	switch {
+	case s.Type == corev1.ServiceTypeExternalName:
+		c.need("spec.externalName", s.ExternalName)
+	case len(s.Ports) == 0 && s.ClusterIP != corev1.ClusterIPNone:
+		c.refuse("spec.ports", "at least one port is required", "add one, or write clusterIP: None")
+	}
+	if s.ExternalTrafficPolicy != "" && !open {
+		c.refuse("spec.externalTrafficPolicy", "is only for the types NodePort and LoadBalancer", "remove it")
+	}
+	oneOf(c, "spec.externalTrafficPolicy", s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
+	c.servicePorts(s, open)
+	c.serviceAddress("spec.clusterIP", s.ClusterIP)
+}
+
+func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
+	names := map[string]bool{}
+	for i, p := range s.Ports {
+		at := fmt.Sprintf("spec.ports[%d].", i)
+		switch {
+		case len(s.Ports) > 1 && p.Name == "":
+			c.refuse(at+"name", "a port of several needs a name", "set it")
+		case p.Name != "" && names[p.Name]:
+			c.refuse(at+"name", "another port has the name "+p.Name, "change one of them")
+		}
+		names[p.Name] = true
+		oneOf(c, at+"protocol", p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+		c.port(at+"targetPort", p.TargetPort, true)
+		switch {
+		case p.NodePort == 0:
+		case !open:
+			c.refuse(at+"nodePort", "is only for the types NodePort and LoadBalancer", "remove it, or change the type")
+		case c.NodePort[1] > 0 && (p.NodePort < c.NodePort[0] || p.NodePort > c.NodePort[1]):
+			c.refuse(at+"nodePort", fmt.Sprintf("%d is not in the range of node ports, %d-%d", p.NodePort, c.NodePort[0], c.NodePort[1]), "change it, or remove it")
+		}
+	}
+}
+
+// serviceAddress requires that the address of a Service is in a block of Services.
+func (c *check) serviceAddress(field, address string) {
+	if address == "" || address == corev1.ClusterIPNone {
+		return
+	}
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		c.refuse(field, fmt.Sprintf("%q is not an IP address", address), "correct it, or remove it")
+		return
+	}
+	var blocks []string
+	for _, b := range c.Services {
+		if b.Contains(ip) {
+			return
+		}
+		blocks = append(blocks, b.String())
+	}
+	if len(blocks) > 0 {
+		c.refuse(field, fmt.Sprintf("%s is not an address of Services, %s", address, strings.Join(blocks, " or ")), "change it, or remove it")
+	}
+}
+
+// port refuses a port that is no number of one, and a name that is none. A port of 0 may be one that is not set.
+func (c *check) port(field string, p intstr.IntOrString, optional bool) {
+	const most = 65535
+	switch {
+	case p.Type == intstr.String:
+		if bad := validation.IsValidPortName(p.StrVal); len(bad) > 0 {
+			c.refuse(field, fmt.Sprintf("%q is not the name of a port: %s", p.StrVal, bad[0]), "change it")
+		}
+	case p.IntVal == 0 && optional:
+	case p.IntVal < 1 || p.IntVal > most:
+		c.refuse(field, fmt.Sprintf("%d is not a port", p.IntVal), fmt.Sprintf("use 1 to %d", most))
+	}
+}
+
+// ingress checks an Ingress (pkg/apis/networking/validation).
+func (c *check) ingress(o *networkingv1.Ingress) {
+	if len(o.Spec.Rules) == 0 && o.Spec.DefaultBackend == nil {
+		c.refuse("spec", "needs rules or defaultBackend", "add one of them")
+	}
+	if b := o.Spec.DefaultBackend; b != nil {
+		c.backend("spec.defaultBackend", b)
+	}
+	for i, r := range o.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		for j, p := range r.HTTP.Paths {
+			at := fmt.Sprintf("spec.rules[%d].http.paths[%d].", i, j)
+			any := networkingv1.PathTypeImplementationSpecific
+			if p.PathType == nil {
+				c.refuse(at+"pathType", "a value is required", "write Prefix, Exact or ImplementationSpecific")
+			} else {
+				oneOf(c, at+"pathType", *p.PathType, networkingv1.PathTypePrefix, networkingv1.PathTypeExact, any)
+				if *p.PathType != any && !strings.HasPrefix(p.Path, "/") {
+					c.refuse(at+"path", fmt.Sprintf("%q does not begin with /", p.Path), "write /"+p.Path)
+				}
+			}
+			c.backend(at+"backend", &p.Backend)
+		}
+	}
+}
+
+func (c *check) backend(at string, b *networkingv1.IngressBackend) {
+	switch {
+	case b.Service == nil && b.Resource == nil:
+		c.refuse(at, "needs a service or a resource", "write service: {name: NAME, port: {number: PORT}}")
+	case b.Service != nil && b.Service.Port == (networkingv1.ServiceBackendPort{}):
+		c.refuse(at, "service.port needs a number or a name", "set one of them")
+	}
+}
+
+func (c *check) networkPolicy(o *networkingv1.NetworkPolicy) {
+	for i, t := range o.Spec.PolicyTypes {
+		oneOf(c, fmt.Sprintf("spec.policyTypes[%d]", i), t, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	}
+	for i, r := range o.Spec.Ingress {
+		at := fmt.Sprintf("spec.ingress[%d].", i)
+		c.peers(at+"from", r.From)
+		c.policyPorts(at, r.Ports)
+	}
+	for i, r := range o.Spec.Egress {
+		at := fmt.Sprintf("spec.egress[%d].", i)
+		c.peers(at+"to", r.To)
+		c.policyPorts(at, r.Ports)
+	}
+}
+
+func (c *check) peers(at string, peers []networkingv1.NetworkPolicyPeer) {
+	for i, p := range peers {
+		field := fmt.Sprintf("%s[%d].ipBlock", at, i)
+		switch {
+		case p.IPBlock == nil:
+			if p.PodSelector == nil && p.NamespaceSelector == nil {
+				c.refuse(fmt.Sprintf("%s[%d]", at, i), "needs podSelector, namespaceSelector or ipBlock", "add one of them")
+			}
+		case p.PodSelector != nil || p.NamespaceSelector != nil:
+			c.refuse(field, "stands beside a selector", "make two items of them")
+		default:
+			if _, err := netip.ParsePrefix(p.IPBlock.CIDR); err != nil {
+				c.refuse(field+".cidr", fmt.Sprintf("%q is not a block of addresses", p.IPBlock.CIDR), "write one such as 10.0.0.0/8")
+			}
+		}
+	}
+}
+
+func (c *check) policyPorts(at string, ports []networkingv1.NetworkPolicyPort) {
+	for i, p := range ports {
+		if p.Port != nil {
+			c.port(fmt.Sprintf("%sports[%d].port", at, i), *p.Port, false)
+		}
+	}
+}

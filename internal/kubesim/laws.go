@@ -1,0 +1,189 @@
+package kubesim
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// law is a rule of the API server about a field. The path is that of the field; "[]" stands for each item of a list. A wrong value is one of
+// which wrong says something; it gets nil for a field that is not set, and the mapping that the field is in.
+type law struct {
+	kinds string // "Deployment Job"; a kind and its group if another group has the kind, too
+	path  string
+	wrong func(v any, in Object) string
+}
+
+// brokenLaw returns the first rule that an object breaks, as the API server says it; "" for none.
+func brokenLaw(o Object) string {
+	of := text(o, "kind")
+	for _, l := range laws() {
+		if slices.Contains(strings.Fields(l.kinds), of) {
+			if why := broken(o, l.path, "", l.wrong); why != "" {
+				return why
+			}
+		}
+	}
+	if spec, at := podOf(o); spec != nil {
+		for _, l := range podLaws() {
+			if why := broken(spec, l.path, at+".", l.wrong); why != "" {
+				return why
+			}
+		}
+		for _, list := range []string{"initContainers", "containers"} {
+			all, _ := spec[list].([]any)
+			for i, x := range all {
+				c, _ := x.(Object)
+				where := fmt.Sprintf("%s.%s[%d].", at, list, i)
+				for _, l := range containerLaws(spec, o) {
+					if why := broken(c, l.path, where, l.wrong); why != "" {
+						return why
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// broken applies a rule to each field at a path.
+func broken(in Object, path, before string, wrong func(any, Object) string) string {
+	name, rest, deeper := strings.Cut(path, ".")
+	key, isList := strings.CutSuffix(name, "[]")
+	if !isList {
+		if !deeper {
+			if why := wrong(in[key], in); why != "" {
+				return before + key + ": " + why
+			}
+			return ""
+		}
+		if inner, is := in[key].(Object); is {
+			return broken(inner, rest, before+key+".", wrong)
+		}
+		return ""
+	}
+	list, _ := in[key].([]any)
+	for i, x := range list {
+		at := fmt.Sprintf("%s%s[%d]", before, key, i)
+		if !deeper {
+			if why := wrong(x, in); why != "" {
+				return at + ": " + why
+			}
+			continue
+		}
+		if inner, is := x.(Object); is {
+			if why := broken(inner, rest, at+".", wrong); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// podOf returns the specification of the pods of an object, and its path; nil if it has none.
+func podOf(o Object) (Object, string) {
+	path := map[string]string{
+		"Pod": "spec", "CronJob": "spec.jobTemplate.spec.template.spec", "Deployment": "spec.template.spec", "DaemonSet": "spec.template.spec",
+		"StatefulSet": "spec.template.spec", "ReplicaSet": "spec.template.spec", "Job": "spec.template.spec",
+	}[text(o, "kind")]
+	if group, _, _ := strings.Cut(text(o, "apiVersion"), "/"); path == "" || !slices.Contains([]string{"v1", "apps", "batch"}, group) {
+		return nil, ""
+	}
+	spec, _ := value(o, strings.Split(path, ".")...).(Object)
+	if spec == nil {
+		spec = Object{}
+	}
+	return spec, path
+}
+
+const required = "Required value"
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case Object:
+		return len(v) == 0
+	}
+	return false
+}
+
+func needed(v any, _ Object) string {
+	if isEmpty(v) {
+		return required
+	}
+	return ""
+}
+
+// among permits these values, or none.
+func among(words ...string) func(any, Object) string {
+	return func(v any, _ Object) string {
+		if s, is := v.(string); is && s != "" && !slices.Contains(words, s) {
+			return fmt.Sprintf("Unsupported value: %q: supported values: %q", s, words)
+		}
+		return ""
+	}
+}
+
+func atLeast(least float64) func(any, Object) string {
+	return func(v any, _ Object) string {
+		if n, is := number(v); is && n < least {
+			return fmt.Sprintf("Invalid value: %v: must be greater than or equal to %v", v, least)
+		}
+		return ""
+	}
+}
+
+// portNumber permits ports, by their numbers or names.
+func portNumber(v any, _ Object) string {
+	if n, is := number(v); is && (n < 1 || n > 65535) {
+		return fmt.Sprintf("Invalid value: %v: must be between 1 and 65535, inclusive", v)
+	}
+	if s, is := v.(string); is && !portName.MatchString(s) {
+		return fmt.Sprintf("Invalid value: %q: must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)", s)
+	}
+	return ""
+}
+
+var (
+	portName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
+	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	word      = regexp.MustCompile(`^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$`)
+	key       = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+	share     = regexp.MustCompile(`^[0-9]+%$`)
+	timetable = regexp.MustCompile(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every \S+|\S+( +\S+){4})$`)
+)
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case int64:
+		return float64(v), true
+	}
+	return 0, false
+}
+
+// one permits exactly one of the fields of a mapping.
+func one(fields ...string) func(any, Object) string {
+	return func(_ any, in Object) string {
+		set := 0
+		for _, f := range fields {
+			if in[f] != nil {
+				set++
+			}
+		}
+		switch {
+		case set == 0:
+			return "Required value: must specify one of: " + strings.Join(fields, ", ")
+		case set > 1:
+			return "Forbidden: may not specify more than 1"
+		}
+		return ""
+	}
+}

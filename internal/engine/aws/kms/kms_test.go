@@ -62,7 +62,7 @@ func TestEncryptSaysWhatToDo(t *testing.T) {
 		"pending deletion":    {here, awssim.Key{State: types.KeyStatePendingDeletion}, "cancel that (aws kms cancel-key-deletion), and enable it: "},
 		"for signatures":      {here, awssim.Key{Usage: types.KeyUsageTypeSignVerify}, "the key is not for encryption: use a symmetric key: "},
 		"denied":              {here, awssim.Key{Denies: []string{"Encrypt"}}, "you are not permitted to use the key: its policy or yours has to allow kms:Encrypt"},
-		"ARN of a role":       {"arn:aws:iam::123456789012:role/one", awssim.Key{}, "KMS key arn:aws:iam::123456789012:role/one: this is not the ARN of a key or of an alias"},
+		"ARN of a role":       {"arn:aws:iam::123456789012:role/one", awssim.Key{}, "role/one: this is not the ARN of a key or of an alias"},
 		"ARN without region":  {"arn:aws:kms::123456789012:key/one", awssim.Key{}, "this is not the ARN of a key or of an alias"},
 		"ARN that is cut off": {"arn:aws:kms:us-east-1", awssim.Key{}, "this is not the ARN of a key or of an alias"},
 	} {

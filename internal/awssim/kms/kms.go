@@ -8,6 +8,7 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -83,17 +84,10 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// The state of a key and what then fails: "Key states of AWS KMS keys" in the developer guide.
-	for _, denied := range key.Denies {
-		if denied == operation {
-			return "", core.Fail(
-				"AccessDeniedException",
-				"User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action",
-				operation,
-				arn,
-			)
-		}
+	if err := denied(key, arn, operation); err != nil {
+		return "", err
 	}
+	// The state of a key and what then fails: "Key states of AWS KMS keys" in the developer guide.
 	if key.State == types.KeyStateDisabled {
 		return "", &types.DisabledException{Message: aws.String(arn + " is disabled.")}
 	}
@@ -104,6 +98,19 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 		return "", &types.InvalidKeyUsageException{Message: aws.String(arn + " key usage is " + string(usage) + " which is not valid for " + operation + ".")}
 	}
 	return arn, nil
+}
+
+// denied returns the error of an operation that the policy of a key does not allow; nil if it does.
+func denied(key *Key, arn, operation string) error {
+	if !slices.Contains(key.Denies, operation) {
+		return nil
+	}
+	return core.Fail(
+		"AccessDeniedException",
+		"User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action",
+		operation,
+		arn,
+	)
 }
 
 // KeyARN returns the ARN of the key of an ID, an ARN or an alias with which a service of AWS in the account's region encrypts, or why it cannot.
@@ -119,6 +126,9 @@ func (svc *Service) Usable(id string) error {
 
 func (svc *Service) describeKey(ctx context.Context, in *kms.DescribeKeyInput) (*kms.DescribeKeyOutput, error) {
 	arn, key, err := svc.named(svc.region(ctx), aws.ToString(in.KeyId))
+	if err == nil {
+		err = denied(key, arn, "DescribeKey") // the policy of the key has to allow it ("AWS KMS permissions", developer guide)
+	}
 	if err != nil {
 		return nil, err
 	}

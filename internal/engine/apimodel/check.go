@@ -75,6 +75,10 @@ func (c *check) value(at, name string, v reflect.Value) {
 		if v.CanInt() {
 			c.limits(at, s, float64(v.Int()), "")
 		}
+	case "double":
+		if v.CanFloat() {
+			c.limits(at, s, v.Float(), "")
+		}
 	}
 }
 

@@ -287,6 +287,51 @@ func TestTokenInUserDataStays(t *testing.T) {
 	})
 }
 
+// The Secret of a token in a launch template may still exist when a run renews it: it expires soon, because no machine keeps it
+// valid, or somebody has changed its secret half. The Secret then gets the value of the launch template, and more time.
+func TestTokenInUserDataIsRepaired(t *testing.T) {
+	for name, spoil := range map[string]func(data map[string]any){
+		"about to expire": func(map[string]any) {},
+		"another secret": func(data map[string]any) {
+			data["token-secret"] = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, "flatcar-pool.yaml")
+			pool := m.Pools[0].Scaling
+			m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
+			pool.Spec.Ignition = &infrav1.Ignition{Version: "2.3", StorageType: infrav1.IgnitionStorageTypeOptionUnencryptedUserData}
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, m)
+				enginetest.ApplyAndWait(t, m, a)
+				enginetest.Passes(a, 10*time.Minute)
+				first, token := enginetest.JoinedMachines(a), enginetest.KeptToken(m, a)
+				id, _, _ := strings.Cut(token, ".")
+				a.Edit(func(s *awssim.State) {
+					for _, i := range s.EC2.Instances {
+						i.Boot.KeepsEvery = 0
+					}
+				})
+				enginetest.Passes(a, 90*time.Minute)
+				a.Edit(func(s *awssim.State) {
+					for _, c := range s.Kubernetes {
+						data, _ := c.Objects["/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id]["data"].(map[string]any)
+						require.NotNil(t, data, "the Secret exists")
+						spoil(data)
+					}
+				})
+				require.Equal(t, []string{"update join-token"}, planned(t, m, a))
+				enginetest.ApplyAndWait(t, m, a)
+				require.Equal(t, token, enginetest.KeptToken(m, a))
+				require.Equal(t, map[string]string{id: "2h0m0s"}, enginetest.TokensOf(a))
+				require.Empty(t, planned(t, m, a))
+				enginetest.Grows(a)
+				require.Equal(t, first+1, enginetest.JoinedMachines(a), "the secret half is that of the launch template")
+			})
+		})
+	}
+}
+
 // Cluster API deletes objects of pools from the bucket after a day, because it stores them anew in
 // every reconciliation, and sets a rule of the bucket for that, which stays when the cluster is
 // taken back or imported. Machines of a pool still find their configuration.

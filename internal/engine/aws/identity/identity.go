@@ -139,8 +139,8 @@ func PreferMatching[S Tagged](list []S, match func(S) bool) []S {
 }
 
 // AtMostOne returns the only element of a list, or nil if the list is empty. Several
-// elements are duplicates, and an error.
-func AtMostOne[S graph.State](list []S, id string) (*S, error) {
+// elements are duplicates, and an error: of the identity tag, or without it of what else identifies them.
+func AtMostOne[S Tagged](list []S, id string) (*S, error) {
 	switch len(list) {
 	case 0:
 		return nil, nil
@@ -151,7 +151,16 @@ func AtMostOne[S graph.State](list []S, id string) (*S, error) {
 	for _, s := range list {
 		ids = append(ids, s.CloudID())
 	}
-	return nil, fmt.Errorf("%s have the same tag %s=%s: delete those that are not in use", strings.Join(ids, " and "), cloud.ResourceTag, id)
+	all := strings.Join(ids, " and ")
+	if list[0].ResourceTags()[cloud.ResourceTag] == "" {
+		return nil, fmt.Errorf(
+			"%s may each be %s, because none has the tag %s: delete those that are not in use, or give the one in use the tag %[3]s=%[2]s",
+			all,
+			id,
+			cloud.ResourceTag,
+		)
+	}
+	return nil, fmt.Errorf("%s have the same tag %s=%s: delete those that are not in use", all, cloud.ResourceTag, id)
 }
 
 // CloudIDs returns the cloud IDs of resources; graph.Unknown for those that do not exist

@@ -267,8 +267,11 @@ func (k *Kind) InVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Found
 func (k *Kind) Protected() bool { return k.protects != nil }
 
 // Protection says why AWS would not delete a resource, and how to turn that off; "" if it
-// would.
+// would, as for each resource of a kind without Functions.Protection.
 func (k *Kind) Protection(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
+	if k.protects == nil {
+		return "", nil
+	}
 	return k.protects(ctx, c, have)
 }
 

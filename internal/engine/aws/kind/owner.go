@@ -45,7 +45,8 @@ func (o Owner) Owns(tags cloud.Tags) bool {
 }
 
 // Created reports whether the tags are those of a resource that a controller in the
-// cluster created. A resource with a tag of CAPA or EKS was not.
+// cluster created. A resource with a tag of CAPA, or with the one that EKS sets itself, was not. What a node group
+// has launched has the tags of both: its kinds leave it out by NodeGroupClusterTag.
 func (o Owner) Created(tags cloud.Tags) bool {
 	if o.Kubernetes == "" || o.Shared {
 		return false

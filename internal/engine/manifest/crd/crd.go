@@ -37,7 +37,8 @@ func Parse(raw []byte) (*Schema, error) {
 	return Compile(&published)
 }
 
-// Compile compiles an OpenAPI v3 schema. It fails if the schema is not structural.
+// Compile compiles an OpenAPI v3 schema. It fails if the schema has parts that no structural schema has, such as $ref;
+// CheckSchema finds what else is wrong.
 func Compile(published *apiextensionsv1.JSONSchemaProps) (*Schema, error) {
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(published, &internal, nil); err != nil {
@@ -124,7 +125,8 @@ func (s *Schema) Siblings(path string) []string {
 	return names
 }
 
-// Find returns the paths of all fields that have a name. It leaves out the status, and fields of the items of lists.
+// Find returns the paths of all fields that have a name. It leaves out the status and the metadata, and fields of the items of
+// lists and of the values of maps.
 func (s *Schema) Find(name string) []string {
 	var all []string
 	find(s.structural, "", name, &all)

@@ -83,8 +83,14 @@ func TestEveryFlavorIsStrict(t *testing.T) {
 			}
 			const long = "a-cluster-with-a-name-of-45-characters-or-more"
 			for _, x := range []struct{ name, region string }{
-				{"a", "us-east-1"}, {flavor, "us-east-1"}, {"quickstart", "us-east-1"}, {"team-a-prod", "us-east-1"}, {long, "us-east-1"},
-				{long, "eu-west-1"}, {long, "cn-north-1"}, {long, "us-gov-west-1"},
+				{"a", "us-east-1"},
+				{flavor, "us-east-1"},
+				{"quickstart", "us-east-1"},
+				{"team-a-prod", "us-east-1"},
+				{long, "us-east-1"},
+				{long, "eu-west-1"},
+				{long, "cn-north-1"},
+				{long, "us-gov-west-1"},
 			} {
 				if x.region != "us-east-1" && slices.Contains(edgeFlavors, flavor) {
 					continue

@@ -12,6 +12,8 @@ import (
 
 // schemas are the schemas of the built-in kinds, as the API server publishes them. It compares each object of a server-side apply with
 // its schema (k8s.io/apimachinery/pkg/util/managedfields). Custom resources have none here.
+//
+//nolint:gochecknoglobals // constant data, which is made when it is needed first
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
 // undeclared returns what is wrong with an object by its schema: a field that its kind does not have, a value of another type, two items of

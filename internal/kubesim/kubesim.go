@@ -232,6 +232,9 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 	if code, answer := c.admit(at, o); code != 0 {
 		return code, answer
 	}
+	if code, answer := accept(o); code != 0 {
+		return code, answer
+	}
 	if code, answer := c.terminating(at); code != 0 {
 		return code, answer
 	}
@@ -257,6 +260,11 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	if at.resource.Namespaced {
 		meta["namespace"] = at.namespace
 	}
+	return 0, nil
+}
+
+// accept rejects objects that are not valid.
+func accept(o Object) (int, any) {
 	if code, answer := valid(o); code != 0 {
 		return code, answer
 	}
@@ -286,6 +294,9 @@ func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusBadRequest, "BadRequest", err.Error())
 	}
 	if code, answer := c.admit(at, o); code != 0 {
+		return code, answer
+	}
+	if code, answer := accept(o); code != 0 {
 		return code, answer
 	}
 	have := c.Objects[at.full()]

@@ -10,7 +10,7 @@ import (
 
 // podLaws are the rules about the specification of pods (ValidatePodSpec in pkg/apis/core/validation of Kubernetes 1.34).
 func podLaws() []law {
-	term := func(v any, in Object) string {
+	term := func(v any, _ Object) string {
 		if isEmpty(v) {
 			return "Required value: can not be empty"
 		}

@@ -83,6 +83,9 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 		drop(after, last, want)
 	}
 	after, _ = joined("", after, want).(Object)
+	if code, answer := accept(after); code != 0 { // the whole object: an apply may have some of its fields only
+		return code, answer
+	}
 	stringData(after)
 	defaults(after, have)
 	changed := !reflect.DeepEqual(after, have)

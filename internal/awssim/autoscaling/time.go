@@ -223,7 +223,8 @@ func (g *Group) note(x *Activity) {
 	g.Activities = g.Activities[max(0, len(g.Activities)-200):]
 }
 
-// abandon ends the launch of an instance, in the words of a report about a program that has abandoned one (github.com/Jaeminst/devops-01-Final-TeamG/issues/90).
+// abandon ends the launch of an instance, in the words of a report about a program that has abandoned one
+// (github.com/Jaeminst/devops-01-Final-TeamG/issues/90).
 func (g *Group) abandon(i *Instance, now time.Time) {
 	for _, x := range g.Activities {
 		if x.ID == i.Activity {

@@ -90,8 +90,12 @@ func systemWorkload(kind, name, image string, tolerations ...any) kubesim.Object
 	if len(tolerations) > 0 {
 		pod["tolerations"] = tolerations
 	}
+	labels := kubesim.Object{"k8s-app": name}
 	return kubesim.Object{
 		"apiVersion": "apps/v1", "kind": kind, "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
-		"spec": kubesim.Object{"template": kubesim.Object{"spec": pod}},
+		"spec": kubesim.Object{
+			"selector": kubesim.Object{"matchLabels": labels},
+			"template": kubesim.Object{"metadata": kubesim.Object{"labels": labels}, "spec": pod},
+		},
 	}
 }

@@ -135,7 +135,9 @@ func TestControlPlaneLeavesWithEtcd(t *testing.T) {
 // The secondary load balancer gets another name only in two steps: its target groups belong to one load balancer.
 func TestRenamedSecondaryLoadBalancer(t *testing.T) {
 	const spec = "  secondaryControlPlaneLoadBalancer:\n    name: bastion-internal-api\n    loadBalancerType: nlb\n    scheme: internal\n"
-	load := func(oldnew ...string) *manifest.Cluster { return enginetest.Quick(enginetest.Rewritten(t, "bastion.yaml", oldnew...)) }
+	load := func(oldnew ...string) *manifest.Cluster {
+		return enginetest.Quick(enginetest.Rewritten(t, "bastion.yaml", oldnew...))
+	}
 	synctest.Test(t, func(t *testing.T) {
 		m := load("bastion-internal-api", "other")
 		a := enginetest.Prepared(t, m)

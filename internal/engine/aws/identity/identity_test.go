@@ -56,11 +56,13 @@ func TestFind(t *testing.T) {
 		"the tag before the name":     {[]state{named("s-1", "demo-a"), tagged("s-2", "subnet/a")}, "s-2", ""},
 		"the tag of another resource": {[]state{{Object: identity.Object{ID: "s-1", Tags: want().With(cloud.Tags{cloud.ResourceTag: "subnet/b"})}}}, "", ""},
 		"the same tag twice": {
-			[]state{tagged("s-1", "subnet/a"), tagged("s-2", "subnet/a")}, "",
+			[]state{tagged("s-1", "subnet/a"), tagged("s-2", "subnet/a")},
+			"",
 			"s-1 and s-2 have the same tag clusterawsadm/resource=subnet/a: delete",
 		},
 		"the same name twice, no tags": {
-			[]state{named("s-1", "demo-a"), named("s-2", "demo-a")}, "",
+			[]state{named("s-1", "demo-a"), named("s-2", "demo-a")},
+			"",
 			"s-1 and s-2 may each be subnet/a, because none has the tag clusterawsadm/resource: delete",
 		},
 	} {
@@ -99,7 +101,9 @@ func TestFindUsed(t *testing.T) {
 		"a name does not count": {[]state{inUse(named("s-0", "demo-a")), tagged("s-1", "subnet/a"), inUse(tagged("s-2", "subnet/a"))}, "s-2", []string{"s-1"}, ""},
 		"another's are not": {
 			[]state{tagged("s-0", "subnet/b"), tagged("s-3", "subnet/b"), tagged("s-1", "subnet/a"), inUse(tagged("s-2", "subnet/a"))},
-			"s-2", []string{"s-1"}, "",
+			"s-2",
+			[]string{"s-1"},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

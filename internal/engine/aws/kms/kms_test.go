@@ -104,19 +104,23 @@ func TestRefusal(t *testing.T) {
 		"of another region":    {far, awssim.Key{}, "the KMS key " + far + " does not exist in this account and region: create it, or name another"},
 		"no such alias":        {"alias/none", awssim.Key{}, "the KMS key alias/none does not exist in this account and region: create it, or name another"},
 		"disabled": {
-			"alias/mine", awssim.Key{State: types.KeyStateDisabled},
+			"alias/mine",
+			awssim.Key{State: types.KeyStateDisabled},
 			"the KMS key alias/mine is disabled: enable it (aws kms enable-key --key-id " + here + "), or name another",
 		},
 		"pending deletion": {
-			"one", awssim.Key{State: types.KeyStatePendingDeletion},
+			"one",
+			awssim.Key{State: types.KeyStatePendingDeletion},
 			"the KMS key one will be deleted: cancel that (aws kms cancel-key-deletion --key-id " + here + ") and enable it, or name another",
 		},
 		"pending import": {
-			here, awssim.Key{State: types.KeyStatePendingImport},
+			here,
+			awssim.Key{State: types.KeyStatePendingImport},
 			"the KMS key " + here + " has the state PendingImport, in which AWS does not encrypt with it: name another",
 		},
 		"for signatures, and disabled": { // enabling it would not help
-			here, awssim.Key{Usage: types.KeyUsageTypeSignVerify, State: types.KeyStateDisabled},
+			here,
+			awssim.Key{Usage: types.KeyUsageTypeSignVerify, State: types.KeyStateDisabled},
 			"the KMS key " + here + " is for SIGN_VERIFY, not for encryption: name a symmetric encryption key",
 		},
 	} {

@@ -122,8 +122,11 @@ func TestHasCloudController(t *testing.T) {
 		`{name: a, image: "mirror.local/cloud-controller-manager:v1", args: [--cloud-provider=gce]}`:           false,
 		`{name: a, image: "registry.k8s.io/provider-aws/aws-ebs-csi-driver:v1", args: [--cloud-provider=aws]}`: false,
 	} {
-		c, err := withFiles(t, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}\nspec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, "+
-			"spec: {containers: ["+pod+"]}}}\n")
+		c, err := withFiles(
+			t,
+			"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}\nspec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, "+
+				"spec: {containers: ["+pod+"]}}}\n",
+		)
 		require.NoError(t, err)
 		assert.Equal(t, want, manifest.HasCloudController(c.ResourceSets[3].Documents), pod)
 	}

@@ -35,7 +35,8 @@ func TestEditsThatAreWarnedOf(t *testing.T) {
 			"cluster.yaml:32: AWSCluster/classic-elb spec.controlPlaneLoadBalancer.additionalListeners: has no effect: a classic load balancer has the listener of the API server only — use loadBalancerType: nlb, or remove it",
 		},
 		"tag of another cluster": {
-			"quickstart", []string{"  sshKeyName: \"\"", "  additionalTags: {kubernetes.io/cluster/other: owned, kubernetes.io/cluster/quickstart: owned}\n  sshKeyName: \"\""},
+			"quickstart",
+			[]string{"  sshKeyName: \"\"", "  additionalTags: {kubernetes.io/cluster/other: owned, kubernetes.io/cluster/quickstart: owned}\n  sshKeyName: \"\""},
 			"cluster.yaml:41: AWSCluster/quickstart spec.additionalTags.kubernetes.io/cluster/other: machines of the control plane have a tag of this cluster, too, and the AWS cloud controller manager does not start with two — remove it, or give the tag to subnets only",
 		},
 		"tag of another cluster on the control plane": {

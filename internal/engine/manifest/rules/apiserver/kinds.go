@@ -68,7 +68,7 @@ func isOff(version schema.GroupVersion, since uint64) bool {
 func introduced(o runtime.Object) uint64 {
 	if x, is := o.(interface{ APILifecycleIntroduced() (major, minor int) }); is {
 		if major, minor := x.APILifecycleIntroduced(); major == 1 {
-			return uint64(max(0, minor)) //nolint:gosec // not negative
+			return uint64(max(0, minor))
 		}
 	}
 	return 0

@@ -105,12 +105,11 @@ func (c *check) ingress(o *networkingv1.Ingress) {
 		}
 		for j, p := range r.HTTP.Paths {
 			at := fmt.Sprintf("spec.rules[%d].http.paths[%d].", i, j)
-			any := networkingv1.PathTypeImplementationSpecific
 			if p.PathType == nil {
 				c.refuse(at+"pathType", "a value is required", "write Prefix, Exact or ImplementationSpecific")
 			} else {
-				oneOf(c, at+"pathType", *p.PathType, networkingv1.PathTypePrefix, networkingv1.PathTypeExact, any)
-				if *p.PathType != any && !strings.HasPrefix(p.Path, "/") {
+				oneOf(c, at+"pathType", *p.PathType, networkingv1.PathTypePrefix, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific)
+				if *p.PathType != networkingv1.PathTypeImplementationSpecific && !strings.HasPrefix(p.Path, "/") {
 					c.refuse(at+"path", fmt.Sprintf("%q does not begin with /", p.Path), "write /"+p.Path)
 				}
 			}

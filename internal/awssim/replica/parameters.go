@@ -124,5 +124,10 @@ func (r *reader) askedParameters() map[string]bool {
 	for _, in := range of[ssm.GetParameterInput](r.Asked) {
 		names[aws.ToString(in.Name)] = true
 	}
+	for _, in := range of[ssm.GetParametersInput](r.Asked) {
+		for _, name := range in.Names {
+			names[name] = true
+		}
+	}
 	return names
 }

@@ -79,6 +79,14 @@ func (o object) checkType(server apiserver.Server) {
 		return
 	}
 	for _, r := range server.Refusals(o.Object) {
+		if r.Unknown() {
+			p := o.At
+			p.What, p.Fix = fmt.Sprintf("%s: %s: %s: it is left out", o.Title(), r.Field, r.What), r.Fix
+			o.warn(p)
+			r.Drop(o.Object)
+		}
+	}
+	for _, r := range server.Refusals(o.Object) {
 		o.refuse(strings.TrimPrefix(r.Field+": "+r.What, ": "), r.Fix)
 	}
 }

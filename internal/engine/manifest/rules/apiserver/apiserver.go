@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,6 +23,30 @@ import (
 
 // Refusal is a reason to refuse an object.
 type Refusal struct{ Field, What, Fix string }
+
+const noField = "the kind has no such field"
+
+// Unknown reports whether the kind of the object has no such field. The API server leaves it out of an object that is created, as Cluster
+// API's resource sets do, and refuses it in a server-side apply.
+func (r Refusal) Unknown() bool { return r.What == noField }
+
+// Drop removes the field from the object.
+func (r Refusal) Drop(object map[string]any) { drop(object, regex.Of(`[^.\[\]]+`).FindAllString(r.Field, -1)) }
+
+func drop(at any, path []string) {
+	switch v := at.(type) {
+	case map[string]any:
+		if len(path) == 1 {
+			delete(v, path[0])
+		} else {
+			drop(v[path[0]], path[1:])
+		}
+	case []any:
+		if n, err := strconv.Atoi(path[0]); err == nil && n < len(v) && len(path) > 1 {
+			drop(v[n], path[1:])
+		}
+	}
+}
 
 // Server is what is known of the API server.
 type Server struct {
@@ -108,7 +133,7 @@ func (s Server) decode(object map[string]any, typed runtime.Object) (bad []Refus
 		if fix == "" || strings.HasPrefix(fix, "known names") {
 			fix = "remove it, or correct its name"
 		}
-		bad = append(bad, Refusal{path, "the kind has no such field", fix})
+		bad = append(bad, Refusal{path, noField, fix})
 	}
 	return bad
 }

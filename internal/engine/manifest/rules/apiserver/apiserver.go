@@ -31,7 +31,9 @@ const noField = "the kind has no such field"
 func (r Refusal) Unknown() bool { return r.What == noField }
 
 // Drop removes the field from the object.
-func (r Refusal) Drop(object map[string]any) { drop(object, regex.Of(`[^.\[\]]+`).FindAllString(r.Field, -1)) }
+func (r Refusal) Drop(object map[string]any) {
+	drop(object, regex.Of(`[^.\[\]]+`).FindAllString(r.Field, -1))
+}
 
 func drop(at any, path []string) {
 	switch v := at.(type) {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// schemas are the schemas of the built-in kinds, as the API server publishes them. It compares each object of a server-side apply with
-// its schema (k8s.io/apimachinery/pkg/util/managedfields). Custom resources have none here.
+// schemas has the published schemas of the built-in kinds. The API server compares each object of a server-side apply with the schema of its
+// kind (k8s.io/apimachinery/pkg/util/managedfields). Those of custom resources are not simulated.
 //
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// undeclared returns what is wrong with an object by its schema: a field that its kind does not have, a value of another type, two items of
-// a list with the same key. "" for nothing.
+// undeclared says why an object does not fit the schema of its kind: it has a field that the kind does not have, a value of the wrong type, or two
+// list items with the same key. It returns "" if the object fits.
 func undeclared(o Object) string {
 	if value(o, "metadata", "managedFields") != nil { // pkg/endpoints/handlers/patch.go of k8s.io/apiserver
 		return "metadata.managedFields must be nil"

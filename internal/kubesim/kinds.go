@@ -47,8 +47,9 @@ func builtin() map[string]string {
 	}
 }
 
-// newer lists built-in kinds that came with a minor version of Kubernetes, in the form of builtin
-// (https://kubernetes.io/docs/reference/kubernetes-api/ of each version).
+// newer lists built-in kinds that not all versions of Kubernetes have, by API version and by the first minor version of Kubernetes that has
+// them. The kinds are written as in builtin. The source is the API reference of each version
+// (https://kubernetes.io/docs/reference/kubernetes-api/).
 func newer() map[string]map[int]string {
 	return map[string]map[int]string{
 		"flowcontrol.apiserver.k8s.io/v1": {29: "flowschemas FlowSchema*,prioritylevelconfigurations PriorityLevelConfiguration*"},
@@ -64,7 +65,7 @@ func newer() map[string]map[int]string {
 	}
 }
 
-// served returns the built-in kinds of a group and version that the version of the cluster has.
+// served returns the built-in kinds of an API version that the Kubernetes version of the cluster has.
 func (c *Cluster) served(gv string) string {
 	list := builtin()[gv]
 	_, rest, _ := strings.Cut(c.Version, ".")

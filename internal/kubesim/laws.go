@@ -2,16 +2,17 @@ package kubesim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// law is a rule of the API server about a field. The path is that of the field; "[]" stands for each item of a list. A wrong value is one of
-// which wrong says something; it gets nil for a field that is not set, and the mapping that the field is in.
+// law is a rule of the API server about the values of a field.
 type law struct {
 	kinds string // "Deployment Job"; a kind and its group if another group has the kind, too
-	path  string
+	path  string // of the field; "[]" stands for each item of a list
+	// wrong says what is wrong with a value; "" for nothing. The value is nil if the field is not set. in is the mapping that has the field.
 	wrong func(v any, in Object) string
 }
 
@@ -139,25 +140,22 @@ func atLeast(least float64) func(any, Object) string {
 	}
 }
 
-// portNumber permits ports, by their numbers or names.
+// portNumber permits the numbers and the names of ports.
 func portNumber(v any, _ Object) string {
 	if n, is := number(v); is && (n < 1 || n > 65535) {
 		return fmt.Sprintf("Invalid value: %v: must be between 1 and 65535, inclusive", v)
 	}
-	if s, is := v.(string); is && !portName.MatchString(s) {
+	if s, is := v.(string); is && !regex.Of(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`).MatchString(s) {
 		return fmt.Sprintf("Invalid value: %q: must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)", s)
 	}
 	return ""
 }
 
-var (
-	portName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
-	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	word      = regexp.MustCompile(`^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$`)
-	key       = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
-	share     = regexp.MustCompile(`^[0-9]+%$`)
-	timetable = regexp.MustCompile(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every \S+|\S+( +\S+){4})$`)
-)
+// isLabel reports whether a text is a DNS label (RFC 1123).
+func isLabel(s string) bool { return regex.Of(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(s) }
+
+// isShare reports whether a text is a percentage.
+func isShare(s string) bool { return regex.Of(`^[0-9]+%$`).MatchString(s) }
 
 func number(v any) (float64, bool) {
 	switch v := v.(type) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // laws are the rules about kinds: those of pkg/apis/*/validation and of the strategies in pkg/registry of Kubernetes 1.34.
@@ -89,7 +91,7 @@ func schedule(v any, _ Object) string {
 	if s == "" {
 		return required
 	}
-	if !timetable.MatchString(s) {
+	if !regex.Of(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every \S+|\S+( +\S+){4})$`).MatchString(s) {
 		return fmt.Sprintf("Invalid value: %q: expected exactly 5 fields", s)
 	}
 	for i, field := range strings.Fields(s) {
@@ -110,7 +112,7 @@ func schedule(v any, _ Object) string {
 func networkLaws() []law {
 	return []law{
 		{"Service Namespace", "metadata.name", func(v any, _ Object) string {
-			if s, _ := v.(string); !label.MatchString(s) {
+			if s, _ := v.(string); !isLabel(s) {
 				return fmt.Sprintf("Invalid value: %q: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'", s)
 			}
 			return ""
@@ -287,7 +289,7 @@ func rollingUpdate(v any, in Object) string {
 	for _, n := range []any{v, in["maxSurge"]} {
 		if s, is := n.(string); is {
 			percent, err := strconv.Atoi(strings.TrimSuffix(s, "%"))
-			if !share.MatchString(s) || err != nil {
+			if !isShare(s) || err != nil {
 				return fmt.Sprintf("Invalid value: %q: a valid percent string must be a numeric string followed by an ending '%%'", s)
 			}
 			if percent > 100 && n == v {
@@ -377,7 +379,7 @@ func metric(v any, _ Object) string {
 
 // leastAvailable is the rule of a disruption budget.
 func leastAvailable(v any, in Object) string {
-	if s, is := v.(string); is && !share.MatchString(s) {
+	if s, is := v.(string); is && !isShare(s) {
 		return fmt.Sprintf("Invalid value: %q: a valid percent string must be a numeric string followed by an ending '%%'", s)
 	}
 	if v != nil && in["maxUnavailable"] != nil {
@@ -401,7 +403,7 @@ func priority(v any, in Object) string {
 func dataKeys(v any, _ Object) string {
 	all, _ := v.(Object)
 	for k := range all {
-		if !key.MatchString(k) {
+		if !regex.Of(`^[-._a-zA-Z0-9]{1,253}$`).MatchString(k) {
 			return fmt.Sprintf("[%s]: Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", k, k)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // podLaws are the rules about the specification of pods (ValidatePodSpec in pkg/apis/core/validation of Kubernetes 1.34).
@@ -35,7 +37,7 @@ func podLaws() []law {
 		{path: "nodeSelector", wrong: func(v any, _ Object) string {
 			all, _ := v.(Object)
 			for _, x := range all {
-				if s, _ := x.(string); !word.MatchString(s) {
+				if s, _ := x.(string); !regex.Of(`^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$`).MatchString(s) {
 					return fmt.Sprintf("Invalid value: %q: a valid label must be an empty string or consist of alphanumeric characters", s)
 				}
 			}
@@ -64,7 +66,7 @@ func podLaws() []law {
 		{path: "volumes[]", wrong: func(v any, _ Object) string {
 			if o, _ := v.(Object); len(o) > 2 {
 				return "Forbidden: may not specify more than 1 volume type"
-			} else if !label.MatchString(text(o, "name")) {
+			} else if !isLabel(text(o, "name")) {
 				return fmt.Sprintf("name: Invalid value: %q: a lowercase RFC 1123 label", text(o, "name"))
 			}
 			return ""

@@ -82,7 +82,7 @@ func (svc *Service) look(g *Group) {
 	g.Instances = slices.DeleteFunc(g.Instances, func(i *Instance) bool {
 		gone := i.leaving() && svc.ec2.InstanceGone(i.ID)
 		if gone {
-			g.finish(i, types.ScalingActivityStatusCodeSuccessful, svc.Now())
+			g.finish(i, types.ScalingActivityStatusCodeSuccessful, "", svc.Now())
 		}
 		return gone
 	})
@@ -138,17 +138,17 @@ func (svc *Service) live(g *Group, i *Instance) {
 			i.Until = now.Add(time.Duration(h.Heartbeat) * time.Second)
 		default:
 			i.become(types.LifecycleStateInService, now)
-			g.finish(i, types.ScalingActivityStatusCodeSuccessful, now)
+			g.finish(i, types.ScalingActivityStatusCodeSuccessful, "", now)
 		}
 	case types.LifecycleStatePendingWait:
 		switch h := g.hook(Launching); {
 		case now.Before(i.Until) && h != nil:
 		case h != nil && h.Result == abandon:
-			g.abandon(i, now)
+			g.finish(i, types.ScalingActivityStatusCodeCancelled, abandoned(i.Activity), now)
 			svc.dismiss(g, i, "a lifecycle hook abandoned the instance")
 		default:
 			i.become(types.LifecycleStateInService, now)
-			g.finish(i, types.ScalingActivityStatusCodeSuccessful, now)
+			g.finish(i, types.ScalingActivityStatusCodeSuccessful, "", now)
 		}
 	case types.LifecycleStateInService:
 		svc.checkHealth(g, i)
@@ -223,21 +223,17 @@ func (g *Group) note(x *Activity) {
 	g.Activities = g.Activities[max(0, len(g.Activities)-200):]
 }
 
-// abandon ends the launch of an instance, in the words of a report about a program that has abandoned one
-// (github.com/Jaeminst/devops-01-Final-TeamG/issues/90).
-func (g *Group) abandon(i *Instance, now time.Time) {
-	for _, x := range g.Activities {
-		if x.ID == i.Activity {
-			x.Message = "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token " + x.ID + " was abandoned: Heartbeat Timeout"
-		}
-	}
-	g.finish(i, types.ScalingActivityStatusCodeCancelled, now)
+// abandoned is the message of Auto Scaling about a launch that a lifecycle hook has abandoned. The source is a report about a program that has
+// abandoned one (github.com/Jaeminst/devops-01-Final-TeamG/issues/90).
+func abandoned(token string) string {
+	return "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token " + token + " was abandoned: Heartbeat Timeout"
 }
 
-func (g *Group) finish(i *Instance, status types.ScalingActivityStatusCode, now time.Time) {
+// finish ends the activity of an instance.
+func (g *Group) finish(i *Instance, status types.ScalingActivityStatusCode, message string, now time.Time) {
 	for _, x := range g.Activities {
 		if x.ID == i.Activity {
-			x.Status, x.Ended = status, now
+			x.Status, x.Message, x.Ended = status, message, now
 		}
 	}
 }

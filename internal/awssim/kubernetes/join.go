@@ -227,8 +227,8 @@ func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) 
 	return from, ""
 }
 
-// hasTwoTags reports whether a machine has the tags of two clusters: the AWS cloud controller manager that runs on it then ends with
-// "Found multiple cluster tags" (findClusterIDs in pkg/providers/v1/tags.go of k8s.io/cloud-provider-aws).
+// hasTwoTags reports whether a machine has the tags of two clusters. The AWS cloud controller manager on such a machine ends with the error "Found
+// multiple cluster tags" (findClusterIDs in pkg/providers/v1/tags.go of k8s.io/cloud-provider-aws).
 func hasTwoTags(i *ec2.Instance) bool {
 	n := 0
 	for key := range i.Tags {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
 )
 
-// objectsOf reads objects that are written as a list in YAML.
+// objectsOf parses a YAML list of objects.
 func objectsOf(t *testing.T, text string) (out []unstructured.Unstructured) {
 	t.Helper()
 	var all []map[string]any

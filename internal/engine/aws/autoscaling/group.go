@@ -474,9 +474,9 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// launchFailure returns the error of the last scaling activity of a group that has launched a machine or failed to, and when it began; "" if
-// it did not fail, or if the user has no permission to read it. A launch is cancelled if a lifecycle hook abandons it; Auto Scaling begins
-// others then, before that and after it.
+// launchFailure returns the error of the last launch of a group, and when that launch began. It returns "" if the launch has not failed, or if the
+// caller has no permission to read scaling activities. If a launch fails, its activity is the newest one. If a lifecycle hook abandons a machine,
+// Auto Scaling cancels the launch, and begins to terminate the machine and to launch another: these activities are newer.
 func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why string, began time.Time, err error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(20)})

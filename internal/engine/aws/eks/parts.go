@@ -101,7 +101,7 @@ func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]
 	return slices.Sorted(maps.Keys(roles)), nil
 }
 
-// ownedParts reads those of some parts that the cluster owns, without those that are kept.
+// ownedParts reads the parts with the given names. It returns those that the cluster owns, without those that are kept.
 func ownedParts[S graph.State](
 	ctx context.Context,
 	c *cloud.Clients,
@@ -297,14 +297,15 @@ func RetireRoleOfNodes(g *graph.Graph, arn string, cluster *graph.Ref[ClusterSta
 	kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), find, entry, append(graph.On(cluster), graph.Awaits(role)...))
 }
 
-// roleOfNodes is a role of nodes whose access entry EKS has made.
+// roleOfNodes is the role of a node group or of a Fargate profile. EKS has created an access entry for the role.
 type roleOfNodes struct {
 	iam.Role
 	entry *AccessEntry
 }
 
-// Delete implements graph.Deleter. A run finds the role by its access entry, so the entry is deleted after it. The entry has no tags: without
-// the role, nothing would say that it is the cluster's, if the run was killed in between. So it gets the tag of the cluster first.
+// Delete implements graph.Deleter. The access entry is deleted after the role, because a run that follows a killed one finds the role by the
+// entry. Before the role is deleted, the entry gets the tag of the cluster: EKS has not set tags, and without the role nothing else shows that the
+// entry belongs to the cluster.
 func (r *roleOfNodes) Delete(ctx context.Context, c *cloud.Clients, have *iam.RoleState) error {
 	s, err := r.entry.find(ctx, c, describeAccessEntry)
 	if err != nil {

@@ -58,24 +58,22 @@ func (l *Listener) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	return fmt.Sprintf("no client reaches port %d of the load balancer: %s: permit it, or use other subnets", l.Port, why), nil
 }
 
-// CheckCreation implements graph.CheckedCreation: it refuses a listener of a load balancer that has another name now. The target group
-// still belongs to the one with the old name, and it cannot belong to two (TargetGroupAssociationLimit, CreateListener).
+// CheckCreation implements graph.CheckedCreation. It refuses the listener of a load balancer whose name has changed in the manifest: the target
+// group still belongs to the load balancer with the old name, and cannot belong to two (TargetGroupAssociationLimit, CreateListener).
 func (l *Listener) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	target, ok := l.Target.Found()
 	if !ok || len(target.LoadBalancer) == 0 || target.LoadBalancer[0] == l.LoadBalancer.CloudID() {
 		return "", nil
 	}
-	all, err := LoadBalancers(ctx, c)
-	for _, lb := range all {
-		if lb.ID == target.LoadBalancer[0] {
-			return fmt.Sprintf(
-				"its target group %s belongs to the load balancer %s, and cannot belong to another: set the name of the load balancer back; "+
-					"or remove the load balancer from the manifest, run the command, and add it with the other name",
-				target.Name, lb.Name,
-			), err
-		}
+	old, err := kind.Listed(LoadBalancers, target.LoadBalancer[0])(ctx, c)
+	if old == nil || err != nil {
+		return "", err
 	}
-	return "", err
+	return fmt.Sprintf(
+		"its target group %s belongs to the load balancer %s, and cannot belong to another: set the name of the load balancer back; "+
+			"or remove the load balancer from the manifest, run the command, and add it with the other name",
+		target.Name, old.Name,
+	), nil
 }
 
 // Needs implements graph.Desired.

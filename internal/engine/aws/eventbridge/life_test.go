@@ -7,8 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
 
-// TestLife creates and deletes clusters that have the resources of this package. In between, it changes each field of these resources outside of
-// a run: the next run restores the field, or is refused.
+// TestLife creates and deletes clusters that have the resources of this package. While a cluster exists, it changes each field of the resources,
+// as somebody could do in the AWS console. The next run has to restore the field, or to be refused.
 func TestLife(t *testing.T) {
 	enginetest.LifeOfKinds(t, eventbridge.Kinds(), "eks-karpenter.yaml")
 }

@@ -138,8 +138,8 @@ func PreferMatching[S Tagged](list []S, match func(S) bool) []S {
 	return slices.DeleteFunc(slices.Clone(list), func(s S) bool { return untagged(s) && !match(s) })
 }
 
-// AtMostOne returns the only element of a list, or nil if the list is empty. Several
-// elements are duplicates, and an error: of the identity tag, or without it of what else identifies them.
+// AtMostOne returns the only element of a list, or nil if the list is empty. Several elements are an error: they have the same identity tag, or
+// they have none and look the same.
 func AtMostOne[S Tagged](list []S, id string) (*S, error) {
 	switch len(list) {
 	case 0:

@@ -330,7 +330,8 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	return (&Bucket{Name: name}).Find(ctx, c)
 }
 
-// BucketNameIfAllowed returns the name of the bucket that a run has made for the cluster; "" for none, or if the caller may not read it.
+// BucketNameIfAllowed returns the name of the bucket that a run has created for the cluster. It returns "" if no run has created one, or if the
+// caller has no permission to read the name.
 func BucketNameIfAllowed(ctx context.Context, c *cloud.Clients) (string, error) {
 	name, err := storedBucketName(ctx, c)
 	if cloud.Denied(err) {

@@ -10,16 +10,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// BucketRecord is the name of the record of the bucket that the cluster has made.
+// BucketRecord is the name of the parameter with the name of the bucket that a run has created for the cluster.
 const BucketRecord = "bucket"
 
-// records are the names of the SSM parameters in which runs record what they have done, as far as most looks at a cluster ask for them. They
-// are read with one call, by name: a listing may be late. GetParameters takes ten names.
+// records returns the names of the SSM parameters that most runs read to know what earlier runs have done. One GetParameters call reads all of
+// them; it takes up to ten names. They are not listed by path, because a list may not have the latest parameters yet.
 func records() []string {
 	return []string{initParameter, restoreParameter, BucketRecord, DeletionProtectionKind, namesParameter + "/0", namesParameter + "/1"}
 }
 
-// Record returns the value of the parameter of the cluster with a name; "" if it does not exist.
+// Record returns the value of an SSM parameter of the cluster; "" if the parameter does not exist.
 func Record(ctx context.Context, c *cloud.Clients, name string) (string, error) {
 	question, names := "records of runs", records()
 	if !slices.Contains(names, name) {
@@ -43,7 +43,7 @@ func Record(ctx context.Context, c *cloud.Clients, name string) (string, error) 
 	return values[c.ParameterPath(name)], err
 }
 
-// recordActions are the actions with which a record is read and written.
+// recordActions returns the IAM actions that a run needs to read, write and delete a record.
 func recordActions() []string {
 	return []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:GetParameters", "ssm:PutParameter"}
 }

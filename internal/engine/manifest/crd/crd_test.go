@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
-// parsed is a schema that is written as YAML.
+// parsed parses a schema in YAML.
 func parsed(t *testing.T, text string) *crd.Schema {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
@@ -22,7 +22,7 @@ func parsed(t *testing.T, text string) *crd.Schema {
 	return s
 }
 
-// object is an object that is written as YAML.
+// object parses an object in YAML.
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var o map[string]any

@@ -247,7 +247,8 @@ func (l *loader) belongs(o *manifest.Entry, name string) bool {
 	return false
 }
 
-// warnUnused warns about objects to which nothing refers. It does not warn about the templates of an unused ClusterClass, only about the class.
+// warnUnused warns about objects that no other object refers to. If no Cluster uses a ClusterClass, there is a warning about the class, and none
+// about its templates.
 func (l *loader) warnUnused() {
 	var classes []any
 	for _, o := range l.ofKind(manifest.KindClusterClass) {

@@ -135,7 +135,7 @@ func TestClassOfAnotherNamespace(t *testing.T) {
 		"it is in classes: set spec.topology.classNamespace: classes")
 }
 
-// A file may contain ClusterClasses that no Cluster uses. Each has one warning, and its templates have none.
+// If no Cluster uses a ClusterClass, there is a warning about the class, and none about its templates.
 func TestUnusedClass(t *testing.T) {
 	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	_, rest, _ := strings.Cut(class, "\n---\n")

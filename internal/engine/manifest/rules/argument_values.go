@@ -657,7 +657,7 @@ func checkReservations(args map[string]string, fail func(what, fix string)) {
 	checkEnforced(args, enforced, fail)
 }
 
-// checkEnforced checks which reservations a kubelet enforces, and that it can.
+// checkEnforced checks enforce-node-allocatable, the reservations that a kubelet enforces, and whether the kubelet can enforce them.
 func checkEnforced(args map[string]string, enforced []string, fail func(what, fix string)) {
 	if slices.Contains(enforced, "none") && len(enforced) > 1 {
 		fail("enforce-node-allocatable has none, and more", "remove none, or the others")

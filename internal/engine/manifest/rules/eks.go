@@ -235,8 +235,9 @@ func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHo
 	}
 }
 
-// warnOfAbandoning warns of a hook that terminates each new machine unless a program completes it. ABANDON is the default of Auto Scaling
-// ("Default result", Amazon EC2 Auto Scaling user guide). Who is notified by the hook itself completes it; others may hear of it by EventBridge.
+// warnOfAbandoning warns about a hook because of which Auto Scaling terminates each new machine, unless a program completes the hook. ABANDON is
+// the default ("Default result", Amazon EC2 Auto Scaling user guide). There is no warning about a hook with a notification
+// target: its manifest names who is told to complete it.
 func (c *checks) warnOfAbandoning(o *manifest.Entry, at string, h expinfrav1.AWSLifecycleHook) {
 	continues := h.DefaultResult != nil && *h.DefaultResult == expinfrav1.LifecycleHookDefaultResultContinue
 	if h.LifecycleTransition != expinfrav1.LifecycleHookTransitionInstanceLaunching || h.NotificationTargetARN != nil || continues {

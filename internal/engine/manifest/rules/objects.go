@@ -69,16 +69,19 @@ func (c *checks) apiServer() apiserver.Server {
 	return server
 }
 
-// The node ports of an API server (DefaultServiceNodePortRange in pkg/controlplane/reconcilers of Kubernetes).
+// An API server gives Services node ports from this range by default (DefaultServiceNodePortRange in pkg/controlplane/reconcilers of
+// Kubernetes).
 const firstNodePort, lastNodePort = 30000, 32767
 
-// checkType checks whether the API server serves the kind, and what it says of the object.
+// checkType checks whether the API server serves the kind, and whether it would refuse the object. Fields that the kind does not have are
+// removed from the object, with a warning, so that the others can be applied.
 func (o object) checkType(server apiserver.Server) {
 	if r, bad := server.Unserved(o.Object); bad {
 		o.refuse(r.What, r.Fix)
 		return
 	}
-	for _, r := range server.Refusals(o.Object) {
+	found := server.Refusals(o.Object)
+	for _, r := range found {
 		if r.Unknown() {
 			p := o.At
 			p.What, p.Fix = fmt.Sprintf("%s: %s: %s: it is left out", o.Title(), r.Field, r.What), r.Fix
@@ -86,7 +89,10 @@ func (o object) checkType(server apiserver.Server) {
 			r.Drop(o.Object)
 		}
 	}
-	for _, r := range server.Refusals(o.Object) {
+	if slices.ContainsFunc(found, apiserver.Refusal.Unknown) {
+		found = server.Refusals(o.Object)
+	}
+	for _, r := range found {
 		o.refuse(strings.TrimPrefix(r.Field+": "+r.What, ": "), r.Fix)
 	}
 }

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
@@ -149,6 +151,30 @@ func TestWarnings(t *testing.T) {
 			assert.EqualError(t, err, tt.want)
 		})
 	}
+}
+
+// A field that a kind of Kubernetes does not have is removed from the object that is applied, also in the items of lists.
+func TestUnknownFieldsAreLeftOut(t *testing.T) {
+	yaml := manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/quickstart.yaml"),
+		"spec: {containers: [{name: last, image: last}]}}}", "spec: {containers: [{name: last, image: last, ports: [{containerPort: 80, namespace: a}]}]}}}")
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
+	assert.Equal(t, []string{
+		"cluster.yaml:178: ConfigMap/cni data.b.yaml: DaemonSet last: spec.template.spec.containers[0].ports[0].namespace: the kind has no such field: " +
+			"it is left out — remove it, or correct its name",
+	}, manifests.Warnings(c))
+	ports := func(o map[string]any) any {
+		containers, _, err := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
+		require.NoError(t, err)
+		first, _ := containers[0].(map[string]any)
+		return first["ports"]
+	}
+	for _, d := range c.ResourceSets[0].Documents {
+		if d.Kind() == "DaemonSet" && d.Metadata("name") == "last" {
+			assert.Equal(t, "[map[containerPort:80]]", fmt.Sprint(ports(d.Object)))
+			return
+		}
+	}
+	assert.Fail(t, "the DaemonSet is missing")
 }
 
 // An object in CAPA's older API version is converted and gets the newest defaults.

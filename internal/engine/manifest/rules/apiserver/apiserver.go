@@ -1,6 +1,6 @@
-// Package apiserver says what the API server of a cluster refuses when an object is applied to it. The rules are those of Kubernetes:
-// the types in k8s.io/api, and pkg/apis/*/validation. The simulated API server (internal/kubesim) has the same rules from the schemas
-// that the API server publishes; the two share no code.
+// Package apiserver says why the API server of a cluster would refuse an object that is applied to it. The rules are those of Kubernetes: the
+// types in k8s.io/api, and the packages pkg/apis/*/validation. The simulated API server (internal/kubesim) shares no code with this package,
+// so that each can be tested with the other.
 package apiserver
 
 import (
@@ -26,8 +26,8 @@ type Refusal struct{ Field, What, Fix string }
 
 const noField = "the kind has no such field"
 
-// Unknown reports whether the kind of the object has no such field. The API server leaves it out of an object that is created, as Cluster
-// API's resource sets do, and refuses it in a server-side apply.
+// Unknown reports whether the kind of the object has no such field. The API server refuses the field in a server-side apply. It ignores the
+// field when an object is created, which is what resource sets of Cluster API do.
 func (r Refusal) Unknown() bool { return r.What == noField }
 
 // Drop removes the field from the object.
@@ -73,7 +73,7 @@ func (c *check) need(field, value string) {
 	}
 }
 
-// oneOf refuses a value that is not one of these; "" is the default.
+// oneOf refuses a value that is not permitted. An empty value is permitted: Kubernetes then uses its default.
 func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
 	words := make([]string, 0, len(permitted))
 	for _, p := range permitted {
@@ -87,7 +87,8 @@ func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
 	}
 }
 
-// Refusals returns why the API server refuses an object of a built-in kind. An object that cannot be decoded has one reason for each field.
+// Refusals returns the reasons for which the API server refuses an object of a built-in kind. If a value has the wrong type, that is the only
+// reason. If the kind does not have some fields, these are the only reasons.
 func (s Server) Refusals(object map[string]any) []Refusal {
 	typed, known := typeOf(object)
 	if !known {
@@ -102,7 +103,7 @@ func (s Server) Refusals(object map[string]any) []Refusal {
 	return c.found
 }
 
-// typeOf returns an empty object of the type of an object.
+// typeOf returns an empty value of the Go type for the kind of an object; false if there is none.
 func typeOf(object map[string]any) (runtime.Object, bool) {
 	kind := kindOf(object)
 	if kind == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
@@ -112,10 +113,10 @@ func typeOf(object map[string]any) (runtime.Object, bool) {
 	return typed, err == nil
 }
 
-// newest is the minor version of Kubernetes whose types are known here, those of the module k8s.io/api. A newer one may have more fields.
+// newest is the minor version of Kubernetes to which the types in the module k8s.io/api belong. Later versions may have more fields.
 const newest = 37
 
-// decode reads an object into its type. In a server-side apply, fields that the type does not have are errors, too.
+// decode sets the fields of typed to those of the object. Fields that the type does not have are refusals, as in a server-side apply.
 func (s Server) decode(object map[string]any, typed runtime.Object) (bad []Refusal) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -131,15 +132,20 @@ func (s Server) decode(object map[string]any, typed runtime.Object) (bad []Refus
 			continue
 		}
 		name := path[strings.LastIndex(path, ".")+1:]
-		fix := suggest.DidYouMean(name, siblings(typed, path))
-		if fix == "" || strings.HasPrefix(fix, "known names") {
-			fix = "remove it, or correct its name"
-		}
-		bad = append(bad, Refusal{path, noField, fix})
+		bad = append(bad, Refusal{path, noField, meant(name, siblings(typed, path), "remove it, or correct its name")})
 	}
 	return bad
 }
 
+// meant suggests the name that is nearest to a wrong one. It returns the other fix if none is near.
+func meant(wrong string, names []string, other string) string {
+	if name := suggest.Nearest(wrong, names); name != "" {
+		return fmt.Sprintf("did you mean %q?", name)
+	}
+	return other
+}
+
+// quoted returns the part of a text that is in quotation marks.
 func quoted(text string) string {
 	if m := regex.Of(`"([^"]*)"`).FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -147,7 +153,7 @@ func quoted(text string) string {
 	return ""
 }
 
-// wrongType says in which field a value of another type is.
+// wrongType converts the error of the JSON decoder about a value of the wrong type. The refusal names the field with the value.
 func wrongType(err error, object map[string]any) Refusal {
 	m := regex.Of(`cannot unmarshal (\S+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`).FindStringSubmatch(err.Error())
 	if m == nil {
@@ -182,8 +188,8 @@ func wrongType(err error, object map[string]any) Refusal {
 	return Refusal{path, fmt.Sprintf("is %s, not %s", have, want), fix}
 }
 
-// locate returns the path of the first value of a type of JSON below fields, with the numbers of the items of lists: the decoder
-// names the fields only. It is "." for the value itself, and "" if there is none.
+// locate returns the path of the first value of a JSON type at the given fields, such as "spec.ports[1].port": the errors of the decoder do
+// not have the numbers of list items. It returns "." if the value is the start itself, and "" if there is none.
 func locate(at any, fields []string, want string) string {
 	if len(fields) == 0 && typeOfJSON(at) == want {
 		return "."
@@ -209,7 +215,7 @@ func locate(at any, fields []string, want string) string {
 	return ""
 }
 
-// typeOfJSON returns the type of a value as the decoder of JSON names it.
+// typeOfJSON returns the name of the type of a value in errors of the JSON decoder.
 func typeOfJSON(v any) string {
 	switch v.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ func decoded(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// Of objects that the API server refuses, the first reason is about the field that it names.
+// For each object that the API server refuses, the first reason names the same field as the API server does.
 func TestRefusals(t *testing.T) {
 	server := apiserver.Server{Minor: 34, Services: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}, NodePort: [2]int32{30000, 32767}}
 	for _, o := range objects.Accepted() {
@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What an API server of another version, or with other addresses, refuses.
+// Some refusals depend on the version of the API server, on its addresses of Services and on its node ports.
 func TestRefusalsOfServers(t *testing.T) {
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: "
 	for text, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// container checks a container (validateContainerCommon in pkg/apis/core/validation). Its name is checked elsewhere.
+// container checks a container (validateContainerCommon in pkg/apis/core/validation). It does not check the name: package rules has done so.
 func (c *check) container(at string, of *corev1.Container, pod *corev1.PodSpec, volumes map[string]bool) {
 	c.need(at+"image", of.Image)
 	oneOf(c, at+"imagePullPolicy", of.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
@@ -56,7 +56,7 @@ func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host boo
 	}
 }
 
-// variables checks environment variables. Two of one name are two items with one key in a server-side apply.
+// variables checks environment variables. Two with the same name are refused, because the name is the key of the list in a server-side apply.
 func (c *check) variables(at string, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, e := range env {
@@ -112,7 +112,8 @@ func (c *check) resources(at string, of corev1.ResourceRequirements) {
 	}
 }
 
-// probe checks a probe. One that restarts a container does so at the first success or failure.
+// probe checks a probe. restarts is true for liveness and startup probes, after whose failure the kubelet restarts the container: their
+// successThreshold has to be 1.
 func (c *check) probe(at string, p *corev1.Probe, restarts bool) {
 	if p == nil {
 		return

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 func kindOf(object map[string]any) schema.GroupVersionKind {
@@ -20,7 +19,7 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(version, kind)
 }
 
-// elsewhere are the built-in kinds of API servers that are not among those of client-go.
+// elsewhere returns the built-in kinds for which client-go has no types.
 func elsewhere() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
@@ -28,8 +27,8 @@ func elsewhere() []schema.GroupVersionKind {
 	}
 }
 
-// Unserved says why an API server does not serve the kind of an object of a built-in group; ok is false if it serves it, or may. Versions
-// that Kubernetes has removed are not looked at here.
+// Unserved says why an API server does not serve the kind of an object; ok is false if it serves the kind, or if that is not certain. It looks
+// only at the API groups of Kubernetes itself, and not at versions that Kubernetes has removed.
 func (s Server) Unserved(object map[string]any) (bad Refusal, ok bool) {
 	kind := kindOf(object)
 	foreign := !scheme.Scheme.IsGroupRegistered(kind.Group) &&
@@ -56,15 +55,15 @@ func (s Server) Unserved(object map[string]any) (bad Refusal, ok bool) {
 	return Refusal{}, false
 }
 
-// isOff reports whether an API server does not serve a version unless it is told to: all that are alpha, and those that are beta and came
-// with Kubernetes 1.24 or later (KEP 3136). Those of flow control are served until they are removed.
+// isOff reports whether an API server serves an API version only if its runtime-config says so. That is the case for alpha versions, and for
+// beta versions that came with Kubernetes 1.24 or later (KEP 3136). The beta versions of flow control are exceptions.
 func isOff(version schema.GroupVersion, since uint64) bool {
 	const offByDefault = 24
 	alpha, beta := strings.Contains(version.Version, "alpha"), strings.Contains(version.Version, "beta")
 	return alpha || beta && since >= offByDefault && version.Group != "flowcontrol.apiserver.k8s.io"
 }
 
-// introduced returns the minor version of Kubernetes that was the first to serve a kind; 0 if its type does not say so.
+// introduced returns the first minor version of Kubernetes that serves a kind; 0 if the type does not say which that is.
 func introduced(o runtime.Object) uint64 {
 	if x, is := o.(interface{ APILifecycleIntroduced() (major, minor int) }); is {
 		if major, minor := x.APILifecycleIntroduced(); major == 1 {
@@ -74,7 +73,8 @@ func introduced(o runtime.Object) uint64 {
 	return 0
 }
 
-// otherVersion says which API version has a kind, or which kind has a similar name.
+// otherVersion says what to write instead of a kind that the API version does not have: the API version that has it, or a kind with a similar
+// name.
 func otherVersion(kind schema.GroupVersionKind) string {
 	var names []string
 	for known := range scheme.Scheme.AllKnownTypes() {
@@ -91,13 +91,10 @@ func otherVersion(kind schema.GroupVersionKind) string {
 		}
 	}
 	slices.Sort(names)
-	if fix := suggest.DidYouMean(kind.Kind, names); strings.HasPrefix(fix, "did you mean") {
-		return fix
-	}
-	return "correct apiVersion and kind"
+	return meant(kind.Kind, names, "correct apiVersion and kind")
 }
 
-// siblings returns the names of the fields beside the one at a path, from the type of the object.
+// siblings returns the names of all fields of the mapping in which the field at a path is.
 func siblings(typed runtime.Object, path string) (names []string) {
 	at := reflect.TypeOf(typed)
 	steps := strings.Split(regex.Of(`\[[^\]]*\]`).ReplaceAllString(path, ""), ".")
@@ -119,7 +116,8 @@ type field struct {
 	is   reflect.Type
 }
 
-// fieldsOf returns the fields of a type in JSON; those of lists and pointers are the ones of their items.
+// fieldsOf returns the fields of a struct type, with their names in JSON. For a pointer, a list or a map, it returns the fields of the element
+// type.
 func fieldsOf(t reflect.Type) (all []field) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func (c *check) object(o runtime.Object) {
 	}
 }
 
-// metadata checks what an object has that was read from a cluster: an apply accepts neither its managers nor its ID.
+// metadata refuses the fields that an object has if somebody has read it from a cluster. They cannot be applied.
 func (c *check) metadata(o runtime.Object) {
 	m, err := meta.Accessor(o)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *check) metadata(o runtime.Object) {
 	}
 }
 
-// other applies the rules of kinds that have few.
+// other applies the rules of the remaining kinds, which have few rules each.
 func (c *check) other(o runtime.Object) {
 	switch o := o.(type) {
 	case *autoscalingv2.HorizontalPodAutoscaler:
@@ -88,7 +89,7 @@ func (c *check) other(o runtime.Object) {
 	case *corev1.Namespace:
 		c.label("metadata.name", o.Name)
 	case *corev1.ConfigMap:
-		c.keys("data", keysOf(o.Data), keysOf(o.BinaryData))
+		c.keys("data", slices.Sorted(maps.Keys(o.Data)), slices.Sorted(maps.Keys(o.BinaryData)))
 	case *corev1.Secret:
 		c.secret(o)
 	case *apiextensionsv1.CustomResourceDefinition:
@@ -104,21 +105,28 @@ func (c *check) other(o runtime.Object) {
 	}
 }
 
-// label refuses what is not a label of DNS.
+// label refuses a name that is not a DNS label (RFC 1123).
 func (c *check) label(field, name string) {
 	if bad := validation.IsDNS1123Label(name); len(bad) > 0 {
 		c.refuse(field, fmt.Sprintf("%q: %s", name, bad[0]), "use small letters, digits and -")
 	}
 }
 
-// amount refuses texts that are no percentage.
+// amount refuses a negative number, and a text that is not a percentage.
 func (c *check) amount(field string, n *intstr.IntOrString) {
 	switch {
 	case n == nil:
 	case n.Type == intstr.String && len(validation.IsValidPercent(n.StrVal)) > 0:
 		c.refuse(field, fmt.Sprintf("%q is neither a number nor a percentage", n.StrVal), "write a number, or one such as 25%")
-	case n.Type == intstr.Int && n.IntVal < 0:
-		c.refuse(field, fmt.Sprintf("%d is negative", n.IntVal), "use 0 or more")
+	case n.Type == intstr.Int:
+		c.notNegative(field, &n.IntVal)
+	}
+}
+
+// notNegative refuses a number below 0.
+func (c *check) notNegative(field string, n *int32) {
+	if n != nil && *n < 0 {
+		c.refuse(field, fmt.Sprintf("%d is negative", *n), "use 0 or more")
 	}
 }
 
@@ -157,15 +165,7 @@ func (c *check) autoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-func keysOf[V any](m map[string]V) (all []string) {
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// keys refuses names that are no keys of a ConfigMap or a Secret.
+// keys refuses names that a ConfigMap or a Secret cannot have as keys.
 func (c *check) keys(field string, lists ...[]string) {
 	for _, k := range slices.Concat(lists...) {
 		if bad := validation.IsConfigMapKey(k); len(bad) > 0 {
@@ -176,7 +176,7 @@ func (c *check) keys(field string, lists ...[]string) {
 
 // secret requires the keys of the type of a Secret (ValidateSecret).
 func (c *check) secret(o *corev1.Secret) {
-	c.keys("data", keysOf(o.Data), keysOf(o.StringData))
+	c.keys("data", slices.Sorted(maps.Keys(o.Data)), slices.Sorted(maps.Keys(o.StringData)))
 	needed := map[corev1.SecretType][]string{
 		corev1.SecretTypeTLS: {corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},
 		corev1.SecretTypeDockercfg: {corev1.DockerConfigKey}, corev1.SecretTypeSSHAuth: {corev1.SSHAuthPrivateKey},

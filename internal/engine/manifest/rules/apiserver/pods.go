@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// pod checks the specification of a pod (ValidatePodSpec in pkg/apis/core/validation). Claims are those of a StatefulSet, which are volumes, too.
+// pod checks the specification of a pod (ValidatePodSpec in pkg/apis/core/validation). claims are the volumeClaimTemplates of a StatefulSet:
+// containers can mount them like volumes.
 func (c *check) pod(at string, pod *corev1.PodSpec, claims []corev1.PersistentVolumeClaim) {
 	volumes := c.volumes(at, pod.Volumes)
 	for _, claim := range claims {
@@ -61,7 +62,7 @@ func (c *check) toleration(at string, t *corev1.Toleration) {
 	oneOf(c, at+"effect", t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
-// spread checks on which Nodes pods run.
+// spread checks the rules that say on which Nodes a pod runs.
 func (c *check) spread(at string, pod *corev1.PodSpec) {
 	for i, s := range pod.TopologySpreadConstraints {
 		field := fmt.Sprintf("%stopologySpreadConstraints[%d].", at, i)
@@ -115,23 +116,7 @@ func (c *check) weight(field string, n int32) {
 func (c *check) nodeAffinity(at string, a *corev1.NodeAffinity) {
 	check := func(field string, t corev1.NodeSelectorTerm) {
 		for i, e := range t.MatchExpressions {
-			one := fmt.Sprintf("%s.matchExpressions[%d].", field, i)
-			switch e.Operator {
-			case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-				if len(e.Values) == 0 {
-					c.refuse(one+"values", fmt.Sprintf("the operator %s needs values", e.Operator), "add them")
-				}
-			case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
-				if len(e.Values) != 1 {
-					c.refuse(one+"values", fmt.Sprintf("the operator %s needs one value", e.Operator), "write one")
-				}
-			case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
-				if len(e.Values) > 0 {
-					c.refuse(one+"values", fmt.Sprintf("the operator %s has no values", e.Operator), "remove them")
-				}
-			default:
-				c.refuse(one+"operator", fmt.Sprintf("%q is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt", e.Operator), "write one of them")
-			}
+			c.expression(fmt.Sprintf("%s.matchExpressions[%d].", field, i), string(e.Operator), e.Values, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 		}
 	}
 	if a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -180,7 +165,7 @@ func (c *check) volumes(at string, volumes []corev1.Volume) map[string]bool {
 	return names
 }
 
-// sources returns the types of a volume.
+// sources returns the fields that say of which type a volume is. A valid volume has one.
 func sources(v corev1.VolumeSource) (names []string) {
 	of := reflect.ValueOf(v)
 	for i, f := range fieldsOf(of.Type()) {

@@ -55,7 +55,7 @@ func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
 	}
 }
 
-// serviceAddress requires that the address of a Service is in a block of Services.
+// serviceAddress refuses an address of a Service that is outside of the cluster's addresses of Services.
 func (c *check) serviceAddress(field, address string) {
 	if address == "" || address == corev1.ClusterIPNone {
 		return
@@ -77,7 +77,7 @@ func (c *check) serviceAddress(field, address string) {
 	}
 }
 
-// port refuses a port that is no number of one, and a name that is none. A port of 0 may be one that is not set.
+// port refuses a number that is not a port, and a text that is not the name of a port. If the port is optional, 0 means that it is not set.
 func (c *check) port(field string, p intstr.IntOrString, optional bool) {
 	const most = 65535
 	switch {

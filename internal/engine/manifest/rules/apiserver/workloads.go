@@ -23,17 +23,17 @@ func (c *check) workload(o runtime.Object) {
 	case *corev1.Pod:
 		c.pod("spec.", &o.Spec, nil)
 	case *appsv1.Deployment:
-		c.replicas(o.Spec.Replicas)
+		c.notNegative("spec.replicas", o.Spec.Replicas)
 		c.strategy(o.Spec.Strategy)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.ReplicaSet:
-		c.replicas(o.Spec.Replicas)
+		c.notNegative("spec.replicas", o.Spec.Replicas)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.DaemonSet:
 		c.daemonUpdate(o.Spec.UpdateStrategy)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.StatefulSet:
-		c.replicas(o.Spec.Replicas)
+		c.notNegative("spec.replicas", o.Spec.Replicas)
 		oneOf(c, "spec.podManagementPolicy", o.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)
 		oneOf(c, "spec.updateStrategy.type", o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)
 		c.template(o.Spec.Selector, &o.Spec.Template, o.Spec.VolumeClaimTemplates)
@@ -43,12 +43,6 @@ func (c *check) workload(o runtime.Object) {
 		c.schedule("spec.schedule", o.Spec.Schedule)
 		oneOf(c, "spec.concurrencyPolicy", o.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)
 		c.job("spec.jobTemplate.spec.", &o.Spec.JobTemplate.Spec)
-	}
-}
-
-func (c *check) replicas(n *int32) {
-	if n != nil && *n < 0 {
-		c.refuse("spec.replicas", fmt.Sprintf("%d is negative", *n), "use 0 or more")
 	}
 }
 
@@ -87,7 +81,7 @@ func isZero(n *intstr.IntOrString) bool {
 	return n != nil && (n.Type == intstr.Int && n.IntVal == 0 || n.Type == intstr.String && n.StrVal == "0%")
 }
 
-// atMostAll refuses more than all pods.
+// atMostAll refuses a percentage of pods above 100%.
 func (c *check) atMostAll(field string, n *intstr.IntOrString) {
 	if n == nil || n.Type != intstr.String {
 		return
@@ -97,7 +91,7 @@ func (c *check) atMostAll(field string, n *intstr.IntOrString) {
 	}
 }
 
-// template checks the pods of a workload that runs all the time, and its selector.
+// template checks the selector and the pod template of a workload whose pods are always restarted, unlike those of a Job.
 func (c *check) template(selector *metav1.LabelSelector, pods *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim) {
 	given := pods.Labels
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
@@ -119,25 +113,32 @@ func (c *check) template(selector *metav1.LabelSelector, pods *corev1.PodTemplat
 // selector checks the expressions of a label selector, and reports whether they are valid.
 func (c *check) selector(at string, s *metav1.LabelSelector) bool {
 	before := len(c.found)
-	if s == nil {
-		return false
-	}
 	for i, e := range s.MatchExpressions {
-		field := fmt.Sprintf("%s.matchExpressions[%d].", at, i)
-		switch e.Operator {
-		case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
-			if len(e.Values) == 0 {
-				c.refuse(field+"values", fmt.Sprintf("the operator %s needs values", e.Operator), "add them")
-			}
-		case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
-			if len(e.Values) > 0 {
-				c.refuse(field+"values", fmt.Sprintf("the operator %s has no values", e.Operator), "remove them")
-			}
-		default:
-			c.refuse(field+"operator", fmt.Sprintf("%q is not one of In, NotIn, Exists, DoesNotExist", e.Operator), "write one of them")
-		}
+		c.expression(fmt.Sprintf("%s.matchExpressions[%d].", at, i), string(e.Operator), e.Values, "In", "NotIn", "Exists", "DoesNotExist")
 	}
 	return len(c.found) == before
+}
+
+// expression checks whether the operator of an expression is permitted, and whether it has as many values as it needs.
+func (c *check) expression(at, operator string, values []string, permitted ...string) {
+	if !slices.Contains(permitted, operator) {
+		c.refuse(at+"operator", fmt.Sprintf("%q is not one of %s", operator, strings.Join(permitted, ", ")), "write one of them")
+		return
+	}
+	switch operator {
+	case "In", "NotIn":
+		if len(values) == 0 {
+			c.refuse(at+"values", fmt.Sprintf("the operator %s needs values", operator), "add them")
+		}
+	case "Gt", "Lt":
+		if len(values) != 1 {
+			c.refuse(at+"values", fmt.Sprintf("the operator %s needs one value", operator), "write one")
+		}
+	default:
+		if len(values) > 0 {
+			c.refuse(at+"values", fmt.Sprintf("the operator %s has no values", operator), "remove them")
+		}
+	}
 }
 
 func (c *check) job(at string, s *batchv1.JobSpec) {
@@ -145,9 +146,7 @@ func (c *check) job(at string, s *batchv1.JobSpec) {
 		name  string
 		value *int32
 	}{{"parallelism", s.Parallelism}, {"completions", s.Completions}, {"backoffLimit", s.BackoffLimit}} {
-		if n.value != nil && *n.value < 0 {
-			c.refuse(at+n.name, fmt.Sprintf("%d is negative", *n.value), "use 0 or more")
-		}
+		c.notNegative(at+n.name, n.value)
 	}
 	if p := s.Template.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
 		c.refuse(at+"template.spec.restartPolicy", fmt.Sprintf("is %q: the pods of a Job are not always restarted", p), "write OnFailure or Never")
@@ -155,7 +154,7 @@ func (c *check) job(at string, s *batchv1.JobSpec) {
 	c.pod(at+"template.spec.", &s.Template.Spec, nil)
 }
 
-// schedule checks when a CronJob runs, as ParseStandard of github.com/robfig/cron reads it.
+// schedule checks the schedule of a CronJob, which Kubernetes parses with ParseStandard of github.com/robfig/cron.
 func (c *check) schedule(field, text string) {
 	fix := `write five fields, such as "0 3 * * *", or @daily`
 	fields := strings.Fields(text)

@@ -46,7 +46,7 @@ func inStack(t *testing.T, o Options, test func(t *testing.T, b *stackbed)) {
 	synctest.Test(t, func(t *testing.T) {
 		o.Bare = true
 		a := New(o)
-		test(t, &stackbed{t, a, cfn.NewFromConfig(patient(a)), iam.NewFromConfig(patient(a))})
+		test(t, &stackbed{t, a, cfn.NewFromConfig(patient(a.Config())), iam.NewFromConfig(patient(a.Config()))})
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/replica"
@@ -22,8 +24,10 @@ const firstOfCopy = 1 << 20
 
 // Copy returns a new account with the ID and the resources of another one, which it only reads,
 // without secrets. asked has the calls of a plan in that account. The remarks say what could
-// not be read, and is as in a new account.
+// not be read, and is as in a new account. An account whose calls others use up is read more
+// slowly, not in parts.
 func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *AWS, remarks []string, err error) {
+	source = patient(source)
 	caller, err := sts.NewFromConfig(source).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}) // needs no permission
 	if err != nil {
 		return nil, nil, fmt.Errorf("copy of the account: its ID: %w", err)
@@ -51,4 +55,15 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 	}
 	a, _ = open(o, s) // with the services that depend on the copied resources
 	return a, remarks, nil
+}
+
+// patient returns the configuration of a program that repeats a throttled call for about six
+// minutes: the SDK's three attempts end after a few seconds.
+func patient(cfg aws.Config) aws.Config {
+	cfg = cfg.Copy()
+	cfg.RetryMaxAttempts = 0 // it would win over the Retryer's
+	cfg.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.RateLimiter = 24, ratelimit.None })
+	}
+	return cfg
 }

@@ -60,7 +60,7 @@ func eksWithNetwork(t *testing.T, a *AWS, name string) *eks.Client {
 			Routes: []Route{{Destination: "0.0.0.0/0", Target: throughNAT}},
 		}
 	})
-	c, in := eks.NewFromConfig(patient(a)), eksCluster(name)
+	c, in := eks.NewFromConfig(patient(a.Config())), eksCluster(name)
 	in.BootstrapSelfManagedAddons = aws.Bool(true)
 	_, err := c.CreateCluster(t.Context(), in)
 	require.NoError(t, err)

@@ -140,6 +140,29 @@ func TestCopyWithoutPermissions(t *testing.T) {
 	})
 }
 
+// An account that is throttled is copied as a whole.
+func TestCopyOfAThrottledAccount(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: m.Region})
+		enginetest.MustApply(t, m, a)
+		asked, p := awssim.NewAsked(), a.Process()
+		want, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+		refused := map[string]int{}
+		p.Refuse = func(service, operation string) error {
+			if refused[service+operation]++; refused[service+operation] <= 12 {
+				return &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"}
+			}
+			return nil
+		}
+		twin, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
+		require.NoError(t, err)
+		assert.Empty(t, remarks)
+		requireSamePlan(t, m, twin, want, nil)
+	})
+}
+
 // The copy has the zones of the account and their IDs, and its instance types, also those that the
 // program does not know, where the account offers them.
 func TestCopyOfZonesAndInstanceTypes(t *testing.T) {

@@ -1,6 +1,7 @@
 // Command componenttable writes the table of what the components of Kubernetes know in each minor
-// version: flags, feature gates, admission plugins, cloud providers and fields of the kubelet's configuration. It reads the Go modules of
-// Kubernetes, which go mod download puts into the module cache, and runs none of their code.
+// version: flags, feature gates, admission plugins, cloud providers, plugins of the scheduler, kinds of configuration files and fields of
+// the kubelet's configuration. It reads the Go modules of Kubernetes, which go mod download puts into the module cache, and runs none of
+// their code.
 //
 //	go run ./hack/componenttable >internal/engine/components/table.txt
 package main
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -68,10 +70,28 @@ func download(release string) (modules, error) {
 	out := modules{}
 	for name, major := range map[string]string{
 		"kubernetes": "1", "apiserver": "0", "component-base": "0", "cloud-provider": "0", "controller-manager": "0", "apiextensions-apiserver": "0", "client-go": "0", "kube-aggregator": "0",
-		"kubelet": "0",
+		"kubelet": "0", "kube-scheduler": "0", "pod-security-admission": "0",
 	} {
-		wanted := "k8s.io/" + name + "@v" + major + "." + release
-		raw, err := exec.Command("go", "mod", "download", "-json", wanted).Output() //nolint:gosec,noctx // fixed words; a tool for developers
+		dir, err := downloadModule("k8s.io/"+name, "v"+major, release)
+		if err != nil {
+			return nil, fmt.Errorf("k8s.io/%s: %w", name, err)
+		}
+		out["k8s.io/"+name] = dir
+	}
+	return out, nil
+}
+
+// downloadModule returns the folder of a module. The proxy does not have every patch release of every module: then it is the next older one.
+func downloadModule(name, major, release string) (dir string, err error) {
+	minor, text, _ := strings.Cut(release, ".")
+	patch, err := strconv.Atoi(text)
+	if err != nil {
+		return "", err
+	}
+	for ; patch >= 0; patch-- {
+		var raw []byte
+		wanted := fmt.Sprintf("%s@%s.%s.%d", name, major, minor, patch)
+		raw, err = exec.Command("go", "mod", "download", "-json", wanted).Output() //nolint:gosec,noctx // fixed words; a tool for developers
 		var module struct{ Dir, Error string }
 		if parsed := json.Unmarshal(raw, &module); err == nil {
 			err = parsed
@@ -79,12 +99,11 @@ func download(release string) (modules, error) {
 		if module.Error != "" {
 			err = errors.New(module.Error)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("k8s.io/%s: %w", name, err)
+		if err == nil {
+			return module.Dir, nil
 		}
-		out["k8s.io/"+name] = module.Dir
 	}
-	return out, nil
+	return "", err
 }
 
 // read returns what a release has: "component sort name", and its mark.
@@ -106,7 +125,10 @@ func read(release string) (map[string]string, error) {
 	for sort, of := range map[string]func() (map[string]string, error){
 		"components gate": func() (map[string]string, error) { return m.gates(release) }, "kubeadm gate": m.kubeadmGates,
 		"kube-apiserver admission": m.admission, "components cloud-provider": m.cloudProviders,
-		"kubelet field": m.kubeletFields,
+		"kubelet field": m.kubeletFields, "kube-scheduler plugin": m.schedulerPlugins,
+		"kube-apiserver kind": func() (map[string]string, error) { return m.kinds(kindFolders()["kube-apiserver"]) },
+		"kube-scheduler kind": func() (map[string]string, error) { return m.kinds(kindFolders()["kube-scheduler"]) },
+		"kubelet kind":        func() (map[string]string, error) { return m.kinds(kindFolders()["kubelet"]) },
 	} {
 		rows, err := of()
 		if err != nil {

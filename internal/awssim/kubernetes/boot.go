@@ -260,15 +260,36 @@ func readFiles(data []byte) (map[string]string, error) {
 		return files, nil
 	}
 	var doc struct {
-		Files []struct{ Path, Content string } `json:"write_files"`
+		Files []struct{ Path, Content, Encoding string } `json:"write_files"`
 	}
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, err
 	}
 	for _, f := range doc.Files {
-		files[f.Path] = f.Content
+		text, err := decoded(f.Content, f.Encoding)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		files[f.Path] = text
 	}
 	return files, nil
+}
+
+// decoded returns what cloud-init writes for content with an encoding such as gzip+base64 (canonicalize_extraction in
+// cloudinit/config/cc_write_files.py).
+func decoded(content, encoding string) (string, error) {
+	if regex.Of(`b64|base64`).MatchString(encoding) {
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content), ""))
+		if err != nil {
+			return "", err
+		}
+		content = string(raw)
+	}
+	if !regex.Of(`^gz`).MatchString(encoding) {
+		return content, nil
+	}
+	text, err := inflated([]byte(content))
+	return string(text), err
 }
 
 // bootText is the name for the boot data itself, among the files in it.
@@ -323,6 +344,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				tokensRefused(doc.BootstrapTokens),
 				patchesRefused(doc.Patches.Directory, files, b.Version, machine{true, own}),
+				fileContentRefused("kubelet", b.Version, doc.NodeRegistration.KubeletExtraArgs, nil, files),
 			); why != "" {
 				return nil, errors.New(why)
 			}
@@ -344,6 +366,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				doc.NodeRegistration.refused(b.Version, machine{b.ControlPlane, own}),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				patchesRefused(doc.Patches.Directory, files, b.Version, machine{b.ControlPlane, own}),
+				fileContentRefused("kubelet", b.Version, doc.NodeRegistration.KubeletExtraArgs, nil, files),
 			); why != "" {
 				return nil, errors.New(why)
 			}
@@ -398,7 +421,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		return
 	}
 	if b.Failed = cmp.Or(
-		configRefused(config, b.Version),
+		configRefused(config, b.Version, files),
 		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
 		serverRefuses(config, b.Advertised),
 	); b.Failed != "" {

@@ -77,8 +77,8 @@ func skipsRefused(phases []string, command string) string {
 }
 
 // configRefused returns what kubeadm finds wrong in a ClusterConfiguration
-// (cmd/kubeadm/app/apis/kubeadm/validation), or why a component does not start with it.
-func configRefused(text, version string) string {
+// (cmd/kubeadm/app/apis/kubeadm/validation), or why a component does not start with it and the files of the machine.
+func configRefused(text, version string, files map[string]string) string {
 	var doc struct {
 		CertificatesDir   string
 		FeatureGates      map[string]bool
@@ -124,6 +124,9 @@ func configRefused(text, version string) string {
 		}
 		if why := fileRefused(c.name, keys, c.ExtraArgs, c.ExtraVolumes); why != "" {
 			return c.name + ": " + why
+		}
+		if why := fileContentRefused(c.name, version, c.ExtraArgs, c.ExtraVolumes, files); why != "" {
+			return why
 		}
 	}
 	if why := cmp.Or(

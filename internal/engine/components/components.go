@@ -1,6 +1,6 @@
 // Package components has a table of what the components of Kubernetes know in each minor version:
-// flags, feature gates, admission plugins, cloud providers and fields of the kubelet's configuration. hack/componenttable makes it from
-// the code of the components.
+// flags, feature gates, plugins, cloud providers, kinds of configuration files and fields of the kubelet's configuration.
+// hack/componenttable makes it from the code of the components.
 package components
 
 import (
@@ -53,6 +53,23 @@ func Admission(name string) Row { return row(APIServer, "admission", name) }
 
 // KubeletField returns the row of a field of KubeletConfiguration.
 func KubeletField(name string) Row { return row(Kubelet, "field", name) }
+
+// SchedulerPlugin returns the row of a plugin of the scheduler.
+func SchedulerPlugin(name string) Row { return row(Scheduler, "plugin", name) }
+
+// Kind returns the row of a kind of configuration files that a component reads, such as audit.k8s.io/v1/Policy.
+func Kind(component, name string) Row { return row(component, "kind", name) }
+
+// Kinds returns the kinds of configuration files that a component of any version reads, in the form of Kind.
+func Kinds(component string) (all []string) {
+	for line := range strings.SplitSeq(table, "\n") {
+		if rest, is := strings.CutPrefix(line, component+" kind "); is {
+			name, _, _ := strings.Cut(rest, " ")
+			all = append(all, name)
+		}
+	}
+	return all
+}
 
 // CloudProvider returns the row of a cloud provider that the components contain.
 func CloudProvider(name string) Row { return row(all, "cloud-provider", name) }

@@ -1,11 +1,9 @@
 package rules
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/configfile"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
@@ -47,23 +46,11 @@ func (c *checks) checkFile(o *manifest.Entry, at string, f *bootstrapv1.File) {
 	if f.Encoding == "" || f.Content == "" {
 		return
 	}
-	content := []byte(f.Content)
-	if strings.Contains(string(f.Encoding), "base64") {
-		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.Content), ""))
-		if err != nil {
-			c.fail(o.Problem(at+".content", "is not base64, which encoding says", "encode it, or remove encoding"))
-			return
-		}
-		content = raw
-	}
-	if strings.Contains(string(f.Encoding), "gzip") {
-		z, err := gzip.NewReader(bytes.NewReader(content))
-		if err == nil {
-			_, err = io.Copy(io.Discard, io.LimitReader(z, largestFile))
-		}
-		if err != nil {
-			c.fail(o.Problem(at+".content", "is not compressed by gzip, which encoding says", "compress it, or change encoding"))
-		}
+	_, err := decodedContent([]byte(f.Content), f.Encoding)
+	if _, is := errors.AsType[base64.CorruptInputError](err); is {
+		c.fail(o.Problem(at+".content", "is not base64, which encoding says", "encode it, or remove encoding"))
+	} else if err != nil {
+		c.fail(o.Problem(at+".content", "is not compressed by gzip, which encoding says", "compress it, or change encoding"))
 	}
 }
 
@@ -184,7 +171,10 @@ func joinPhases() []string {
 
 // checkKubeletFiles warns of files that a kubelet reads when it starts and that nothing creates. kubeadm creates those in /etc/kubernetes
 // and /var/lib/kubelet.
-func (c *checks) checkKubeletFiles(o *manifest.Entry, at string, args []bootstrapv1.Arg, spec *bootstrapv1.KubeadmConfigSpec) {
+func (c *checks) checkKubeletFiles(
+	o *manifest.Entry, prefix, of string, args []bootstrapv1.Arg, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion,
+) {
+	at := prefix + of
 	for i, a := range args {
 		reads := slices.Contains(strings.Fields("config tls-cert-file tls-private-key-file client-ca-file image-credential-provider-config"), a.Name)
 		value := manifest.Deref(a.Value)
@@ -193,6 +183,16 @@ func (c *checks) checkKubeletFiles(o *manifest.Entry, at string, args []bootstra
 		}
 		if reads && path.IsAbs(value) && !strings.HasPrefix(value, "/etc/kubernetes/") && !strings.HasPrefix(value, "/var/lib/kubelet/") {
 			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "the kubelet does not start")
+		}
+		if reads {
+			c.checkConfigFile(
+				o,
+				prefix,
+				spec,
+				configfile.File{Component: components.Kubelet, Argument: a.Name, Minor: v.minor},
+				value,
+				func(file string) string { return file },
+			)
 		}
 	}
 }
@@ -217,9 +217,9 @@ func (c *checks) checkWritten(o *manifest.Entry, at, name string, spec *bootstra
 	}
 }
 
-// checkMountedFiles checks the files that arguments of the control plane name. A component runs in a container, which has
+// checkMountedFiles checks the files that arguments of the control plane name, and what is in them. A component runs in a container, which has
 // only the folders that kubeadm mounts (cmd/kubeadm/app/phases/controlplane/volumes.go) and extraVolumes.
-func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion) {
 	config := &spec.ClusterConfiguration
 	keys := boot.CertificatesDir(config)
 	common := []string{
@@ -249,11 +249,10 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 				continue
 			}
 			file, at := path.Clean(*a.Value), argumentPath(o, prefix+".clusterConfiguration"+x.field+".extraArgs", i, a.Name)
-			volume := slices.IndexFunc(x.volumes, func(v bootstrapv1.HostPathMount) bool { return isInside(file, v.MountPath) })
+			onHost, mounted := hostPath(file, x.volumes)
 			switch {
-			case volume >= 0:
-				v := x.volumes[volume]
-				c.checkWritten(o, at, path.Join(v.HostPath, strings.TrimPrefix(file, path.Clean(v.MountPath))), spec, x.component+" does not start")
+			case mounted:
+				c.checkWritten(o, at, onHost, spec, x.component+" does not start")
 			case slices.ContainsFunc(x.mounts, func(m string) bool { return isInside(file, m) }):
 			default:
 				c.fail(
@@ -263,9 +262,44 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 						fmt.Sprintf("mount it with clusterConfiguration%s.extraVolumes, and add it to files", x.field),
 					),
 				)
+				continue
 			}
+			read := configfile.File{
+				Component: x.component, Argument: a.Name, Minor: v.minor, Gates: valueOf(x.args, "feature-gates"), Other: hasOtherImage(spec, x.component),
+			}
+			c.checkConfigFile(o, prefix, spec, read, file, func(file string) string {
+				onHost, _ := hostPath(file, x.volumes)
+				return onHost
+			})
 		}
 	}
+}
+
+// hasOtherImage reports whether a component may run from another image than that of Kubernetes: one of another repository, or of a patch.
+func hasOtherImage(spec *bootstrapv1.KubeadmConfigSpec, component string) bool {
+	return spec.ClusterConfiguration.ImageRepository != "" || slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool {
+		return strings.HasPrefix(path.Base(f.Path), component)
+	})
+}
+
+// hostPath returns where the machine has a file that a container sees, and whether it is in one of the volumes.
+func hostPath(file string, volumes []bootstrapv1.HostPathMount) (onHost string, mounted bool) {
+	for _, v := range volumes {
+		if isInside(file, v.MountPath) {
+			return path.Join(v.HostPath, strings.TrimPrefix(file, path.Clean(v.MountPath))), true
+		}
+	}
+	return file, false
+}
+
+// valueOf returns the value of an argument; "" if it is not given.
+func valueOf(args []bootstrapv1.Arg, name string) string {
+	for _, a := range args {
+		if a.Name == name {
+			return manifest.Deref(a.Value)
+		}
+	}
+	return ""
 }
 
 // readsFile reports whether a component reads the file that an argument names.

@@ -22,6 +22,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
+// auditArguments are settings of the API server for a file that auditPolicy returns.
+const auditArguments = "      apiServer: {extraArgs: [{name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}], " +
+	"extraVolumes: [{name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit}]}\n"
+
+// auditPolicy returns a file with an audit policy, for the control plane.
+func auditPolicy(rules string) string {
+	return "    files:\n    - path: /etc/kubernetes/audit/policy.yaml\n      content: |\n        apiVersion: audit.k8s.io/v1\n        kind: Policy\n        " + rules + "\n"
+}
+
 // Each edit of an example breaks a rule of AWS, Kubernetes or kubeadm that needs no question to them:
 // it causes one problem, with the line of the edit.
 func TestKnownRules(t *testing.T) {
@@ -204,6 +213,10 @@ func TestKnownRules(t *testing.T) {
 		{"plugin on and off", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-admission-plugins, value: PodNodeSelector}, {name: disable-admission-plugins, value: PodNodeSelector}]}\n", "is enabled and disabled"},
 		{"range of ports", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: service-node-port-range, value: 40000-30000}]}\n", "is not a range of ports"},
 		{"file of an argument", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: audit-policy-file, value: /etc/kubernetes/audit.yaml}]}\n", "its container does not have the file /etc/kubernetes/audit.yaml"},
+		{"audit policy", quick, cluster, auditPolicy("rules: [{level: metadata}]") + cluster + auditArguments, `kube-apiserver does not start: as audit-policy-file, rules[0].level: Unsupported value: "metadata"`},
+		{"stage of an audit policy", quick, cluster, auditPolicy("rules: [{level: Metadata}]\n        omitStages: [RequestReceive]") + cluster + auditArguments, `omitStages[0]: Invalid value: "RequestReceive"`},
+		{"configuration of the scheduler", quick, cluster, "    files:\n    - path: /etc/kubernetes/scheduler/config.yaml\n      content: |\n        apiVersion: kubescheduler.config.k8s.io/v1\n        kind: KubeSchedulerConfiguration\n" + cluster + "      scheduler: {extraArgs: [{name: config, value: /etc/scheduler/config.yaml}], extraVolumes: [{name: config, hostPath: /etc/kubernetes/scheduler, mountPath: /etc/scheduler}]}\n", "kube-scheduler does not start: as config, it has no clientConnection.kubeconfig"},
+		{"credential providers", quick, kubelet, kubelet + "          - {name: image-credential-provider-config, value: /etc/ecr.yaml}\n          - {name: image-credential-provider-bin-dir, value: /usr/bin}\n      files: [{path: /etc/ecr.yaml, content: 'providers: []'}]\n", "kubelet does not start: as image-credential-provider-config, it has no apiVersion, or no kind — add apiVersion and kind: CredentialProviderConfig"},
 		{"block of a Node", quick, config, "        - {name: node-cidr-mask-size, value: '12'}\n" + config, "192.168.0.0/16 is smaller than the block of one Node, /12"},
 		{"bits of a Node", quick, config, "        - {name: node-cidr-mask-size-ipv4, value: '33'}\n" + config, "is 33, and addresses have 32 bits"},
 		{"controller", quick, config, "        - {name: controllers, value: '*,-nosuch'}\n" + config, `"nosuch" is not a controller`},

@@ -24,7 +24,9 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 		c.checkClusterConfiguration(o, prefix+".clusterConfiguration", &spec.ClusterConfiguration, v)
 		c.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
 		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v, plane)
-		c.checkKubeletFiles(o, prefix+".initConfiguration.nodeRegistration.kubeletExtraArgs", spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, spec)
+		c.checkKubeletFiles(
+			o, prefix, ".initConfiguration.nodeRegistration.kubeletExtraArgs", spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, spec, v,
+		)
 		if config := spec.JoinConfiguration.ControlPlane; config != nil {
 			c.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", config.LocalAPIEndpoint)
 		}
@@ -44,7 +46,7 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 		)
 	}
 	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
-	c.checkKubeletFiles(o, prefix+".joinConfiguration.nodeRegistration.kubeletExtraArgs", join.NodeRegistration.KubeletExtraArgs, spec)
+	c.checkKubeletFiles(o, prefix, ".joinConfiguration.nodeRegistration.kubeletExtraArgs", join.NodeRegistration.KubeletExtraArgs, spec, v)
 }
 
 // checkJoinAddress checks the address at which kubelets reach the API server. As in Cluster API, it takes precedence over

@@ -112,7 +112,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkNeededPhases(o, prefix, spec, plane)
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
-		c.checkMountedFiles(o, prefix, spec)
+		c.checkMountedFiles(o, prefix, spec, v)
 		c.checkStaticPods(o, prefix, spec)
 	}
 	for i, f := range spec.Files {

@@ -1,0 +1,99 @@
+package rules
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/configfile"
+)
+
+// checkConfigFile checks the text of a file that an argument of a component names. onHost returns where the machine has a file that the
+// component sees.
+func (c *checks) checkConfigFile(
+	o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, f configfile.File, named string, onHost func(string) string,
+) {
+	text, at := c.textOf(spec, onHost(named))
+	if at == "" {
+		return
+	}
+	f.Text = text
+	f.Read = func(other string) (string, bool) {
+		if !path.IsAbs(other) {
+			other = path.Join(path.Dir(named), other)
+		}
+		text, at := c.textOf(spec, onHost(other))
+		return text, at != ""
+	}
+	for _, found := range configfile.Check(f) {
+		what := fmt.Sprintf("as %s, %s", f.Argument, found.What)
+		p, list := o.Problem(prefix+at, f.Component+" does not start: "+what, found.Fix), &c.problems
+		if found.Ignored {
+			p, list = o.Problem(prefix+at, f.Component+": "+what, found.Fix), &c.warnings
+		}
+		if !slices.Contains(*list, p) { // the kubelet of the first machine, and those of others, may have the same file
+			*list = append(*list, p)
+		}
+	}
+}
+
+// textOf returns the text of a file on the machine, and the field that has it; "" if the manifest does not determine the text, because several
+// entries write the file, commands mention it, or cloud-init evaluates a template in it.
+func (c *checks) textOf(spec *bootstrapv1.KubeadmConfigSpec, file string) (text, at string) {
+	file = path.Clean(file)
+	for _, command := range slices.Concat(spec.BootCommands, spec.PreKubeadmCommands) {
+		if strings.Contains(command, path.Base(file)) {
+			return "", ""
+		}
+	}
+	for i, f := range spec.Files {
+		if path.Clean(f.Path) != file {
+			continue
+		}
+		if at != "" || f.Append != nil && *f.Append {
+			return "", ""
+		}
+		at = fmt.Sprintf(".files[%d].content", i)
+		raw, ok := []byte(f.Content), true
+		if f.ContentFrom.IsDefined() {
+			at = fmt.Sprintf(".files[%d].contentFrom", i)
+			secret := c.cluster.Secrets[f.ContentFrom.Secret.Name]
+			if secret == nil {
+				return "", ""
+			}
+			raw, ok = secret.Data[f.ContentFrom.Secret.Key]
+		}
+		raw, err := decodedContent(raw, f.Encoding)
+		if text = string(raw); !ok || err != nil || strings.Contains(text, "{{") {
+			return "", ""
+		}
+	}
+	return text, at
+}
+
+// decodedContent returns what is written of content with an encoding.
+func decodedContent(content []byte, encoding bootstrapv1.Encoding) ([]byte, error) {
+	if strings.Contains(string(encoding), "base64") {
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(content)), ""))
+		if err != nil {
+			return nil, err
+		}
+		content = raw
+	}
+	if !strings.Contains(string(encoding), "gzip") {
+		return content, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, largestFile))
+}

@@ -69,11 +69,8 @@ func StartOn(t *testing.T, host Host) *ControlPlane {
 	server, err := Build(t.Context(), Kubernetes("kube-apiserver"))
 	require.NoError(t, err)
 	dir := t.TempDir()
-	pki, err := newAuthority(dir)
-	require.NoError(t, err)
-	require.NoError(t, pki.issue("server", pkix.Name{CommonName: "kube-apiserver"}))
+	pki := newServerKeys(t, dir)
 	require.NoError(t, pki.issue("admin", pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}))
-	require.NoError(t, pki.writeKey("accounts", pki.key))
 
 	c := &ControlPlane{host: host, pki: pki}
 	for attempt := 1; ; attempt++ { // another process may have taken a free port
@@ -85,6 +82,32 @@ func StartOn(t *testing.T, host Host) *ControlPlane {
 	}
 }
 
+// newServerKeys makes the certificates and keys of an API server in a folder.
+func newServerKeys(t *testing.T, dir string) *authority {
+	t.Helper()
+	pki, err := newAuthority(dir)
+	require.NoError(t, err)
+	require.NoError(t, pki.issue("server", pkix.Name{CommonName: "kube-apiserver"}))
+	require.NoError(t, pki.writeKey("accounts", pki.key))
+	return pki
+}
+
+// ServerArguments returns what an API server needs to start, with new keys and a free port, without etcd and modes of authorization.
+func ServerArguments(t *testing.T) []string {
+	t.Helper()
+	return serverArguments(newServerKeys(t, t.TempDir()), freePort(t))
+}
+
+func serverArguments(pki *authority, port int) []string {
+	return []string{
+		"--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(port),
+		"--tls-cert-file", pki.file("server.crt"), "--tls-private-key-file", pki.file("server.key"), "--client-ca-file", pki.file("ca.crt"),
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", pki.file("accounts.key"),
+		"--service-account-signing-key-file", pki.file("accounts.key"), "--service-cluster-ip-range", "10.96.0.0/16",
+		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none", "--allow-privileged", // as with kubeadm
+	}
+}
+
 func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	t.Helper()
 	client, peer, secure := freePort(t), freePort(t), freePort(t)
@@ -92,11 +115,8 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	c.URL = fmt.Sprintf("https://127.0.0.1:%d", secure)
 	store := run(t, c.host, data+".log", etcd, "--data-dir", data, "--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
 		"--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL, "--initial-cluster", "default="+peerURL, "--unsafe-no-fsync")
-	apiserver := run(t, c.host, data+"-apiserver.log", server, "--etcd-servers", etcdURL, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(secure),
-		"--tls-cert-file", c.pki.file("server.crt"), "--tls-private-key-file", c.pki.file("server.key"), "--client-ca-file", c.pki.file("ca.crt"),
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", c.pki.file("accounts.key"),
-		"--service-account-signing-key-file", c.pki.file("accounts.key"), "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16",
-		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none", "--allow-privileged") // as with kubeadm
+	args := append([]string{server, "--etcd-servers", etcdURL, "--authorization-mode", "RBAC"}, serverArguments(c.pki, secure)...)
+	apiserver := run(t, c.host, data+"-apiserver.log", args...)
 	cfg, err := clientcmd.NewDefaultClientConfig(*c.config("admin"), nil).ClientConfig()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"encoding/base64"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -21,15 +22,16 @@ func fileContentRefused(component, version string, args any, volumes []hostVolum
 		text, is := files[path.Clean(onHost(inContainer, volumes))]
 		return text, is
 	}
-	gates := ""
+	gates, audited := "", false
 	for _, arg := range pairs(args) {
 		if arg[0] == "feature-gates" {
 			gates = arg[1]
 		}
+		audited = audited || arg[0] == "audit-policy-file"
 	}
 	for _, arg := range pairs(args) {
 		text, is := read(arg[1])
-		if !is {
+		if !is || arg[0] == "audit-webhook-config-file" && !audited {
 			continue
 		}
 		r := fileReader{minor: minorOf(version), gates: gates, read: read}
@@ -70,6 +72,7 @@ func configKinds() []configKind {
 	return []configKind{
 		{"audit-policy-file", "Policy", "audit.k8s.io/v1", always, newest, fileReader.policy},
 		{"encryption-provider-config", "EncryptionConfiguration", server + "v1", always, newest, fileReader.encryption},
+		{"encryption-provider-config", "EncryptionConfig", "v1", always, newest, fileReader.encryption},
 		{"admission-control-config-file", "AdmissionConfiguration", server + "v1", always, newest, fileReader.admission},
 		{"admission-control-config-file", "AdmissionConfiguration", "apiserver.k8s.io/v1alpha1", always, newest, fileReader.admission},
 		{"PodSecurity", "PodSecurityConfiguration", "pod-security.admission.config.k8s.io/v1", 25, newest, fileReader.podSecurity},
@@ -138,6 +141,11 @@ func (r fileReader) document(of, text string) string {
 		return ""
 	}
 	var doc map[string]any
+	if text := strings.TrimSpace(text); text != "" && text[0] == '{' {
+		if err := json.Unmarshal([]byte(text), &doc); err != nil {
+			return "couldn't get version/kind; JSON parse error: " + err.Error()
+		}
+	}
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return "error converting YAML to JSON: yaml: " + err.Error()
 	}
@@ -347,7 +355,7 @@ func (r fileReader) scheduler(doc map[string]any) string {
 	case share != nil && (amountOf(share) < 0 || amountOf(share) > 100):
 		return "percentageOfNodesToScore: Invalid value: not in valid range [0-100]"
 	case textAt(connection, "kubeconfig") == "": // --kubeconfig is ignored beside --config
-		return "no kubeconfig: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
+		return "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
 	}
 	names := map[string]bool{}
 	for n, profile := range listAt(doc, "profiles") {

@@ -30,7 +30,7 @@ func TestConfigFilesOfTheControlPlane(t *testing.T) {
 	const config = `{kind: ClusterConfiguration, apiServer: {extraArgs: [{name: audit-policy-file, value: /etc/audit/policy.yaml}],
 		extraVolumes: [{name: audit, hostPath: /etc/audit, mountPath: /etc/audit}]}}`
 	for level, want := range map[string]string{"Metadata": "", "metadata": "rules[0].level: Unsupported value"} {
-		policy := "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: " + level + "}]}"
+		policy := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: " + level + "}]\n"
 		data := "#cloud-config\nwrite_files:\n- {path: /etc/audit/policy.yaml, encoding: base64, content: " + base64.StdEncoding.EncodeToString(
 			[]byte(policy),
 		) + "}\n"

@@ -1,9 +1,8 @@
 package eks
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,10 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/xeipuuv/gojsonschema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -81,8 +77,8 @@ func withoutEnd(configuration string) string { return strings.TrimRight(configur
 
 // addonOffer is what a version of an add-on takes.
 type addonOffer struct {
-	schema   *jsonschema.Schema // of its configuration; nil if this program cannot read it
-	accounts []string           // service accounts for which it takes pod identity associations
+	schema   *gojsonschema.Schema // of its configuration; nil if this program cannot read it
+	accounts []string             // service accounts for which it takes pod identity associations
 }
 
 // describeConfiguration returns what a version of an add-on takes.
@@ -98,109 +94,74 @@ func describeConfiguration(ctx context.Context, c *cloud.Clients, addon, version
 
 // compile reads a schema. EKS has schemas of several drafts, which name themselves. A schema that refers to other documents,
 // or that the library cannot read, is left to EKS.
-func compile(text string) *jsonschema.Schema {
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+func compile(text string) *gojsonschema.Schema {
+	var document any
+	if err := json.Unmarshal([]byte(text), &document); err != nil || !isAlone(document) {
 		return nil
 	}
-	const name = "urn:addon"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noDocuments{})
-	c.UseRegexpEngine(compilePattern)
-	if err := c.AddResource(name, document); err != nil {
-		return nil
-	}
-	schema, err := c.Compile(name)
+	schema, err := gojsonschema.NewSchema(gojsonschema.NewGoLoader(document))
 	if err != nil {
 		return nil
 	}
 	return schema
 }
 
-// noDocuments loads nothing.
-type noDocuments struct{}
-
-// Load implements jsonschema.URLLoader.
-func (noDocuments) Load(string) (any, error) {
-	return nil, errors.New("the schema of an add-on cannot refer to other documents")
-}
-
-// pattern is a regular expression of a schema. One that Go does not have matches everything.
-type pattern struct {
-	text string
-	*regexp.Regexp
-}
-
-func compilePattern(text string) (jsonschema.Regexp, error) {
-	r, err := regexp.Compile(text)
-	if err != nil {
-		r = nil
+// isAlone reports whether a schema refers to no other document, which the library would fetch. It removes what the library may read differently
+// from EKS: formats, and regular expressions that Go does not have.
+func isAlone(schema any) bool {
+	alone := true
+	switch x := schema.(type) {
+	case map[string]any:
+		if ref, is := x["$ref"].(string); is && !strings.HasPrefix(ref, "#") {
+			return false
+		}
+		if pattern, is := x["pattern"].(string); is && !isRegexp(pattern) {
+			delete(x, "pattern")
+		}
+		if _, is := x["format"].(string); is {
+			delete(x, "format")
+		}
+		for _, value := range x {
+			alone = isAlone(value) && alone
+		}
+	case []any:
+		for _, value := range x {
+			alone = isAlone(value) && alone
+		}
 	}
-	return pattern{text, r}, nil
+	return alone
 }
 
-// MatchString implements jsonschema.Regexp.
-func (p pattern) MatchString(s string) bool { return p.Regexp == nil || p.Regexp.MatchString(s) }
-
-// String implements jsonschema.Regexp.
-func (p pattern) String() string { return p.text }
+func isRegexp(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}
 
 // misfits says what in a configuration, which is JSON or YAML, does not fit a schema.
-func misfits(schema *jsonschema.Schema, configuration string) ([]string, error) {
+func misfits(schema *gojsonschema.Schema, configuration string) ([]string, error) {
 	raw, err := yaml.YAMLToJSON([]byte(configuration))
 	if err != nil {
 		return []string{"it is neither JSON nor YAML"}, nil //nolint:nilerr // that is the answer
 	}
-	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	result, err := schema.Validate(gojsonschema.NewBytesLoader(raw))
 	if err != nil {
 		return nil, err
 	}
-	var invalid *jsonschema.ValidationError
-	switch err := schema.Validate(content); {
-	case err == nil:
-		return nil, nil
-	case errors.As(err, &invalid):
-		all := reasons(invalid)
-		slices.Sort(all) // the library goes through mappings in any order
-		return all, nil
-	default:
-		return nil, err
-	}
-}
-
-// reasons lists the reasons of an error, without those that only lead to others. Of alternatives, it takes the one that fits
-// best: whose reason is deepest in the configuration.
-func reasons(e *jsonschema.ValidationError) (all []string) {
-	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		var best *jsonschema.ValidationError
-		for _, cause := range e.Causes {
-			if best == nil || depth(cause) > depth(best) {
-				best = cause
+	var all []string
+	for _, e := range result.Errors() {
+		switch e.(type) {
+		case *gojsonschema.NumberAnyOfError, *gojsonschema.NumberOneOfError, *gojsonschema.NumberAllOfError, *gojsonschema.ConditionThenError,
+			*gojsonschema.ConditionElseError: // the reasons of the best alternative are errors of their own
+			if len(result.Errors()) > 1 {
+				continue
 			}
 		}
-		if best != nil {
-			return reasons(best)
-		}
-	}
-	for _, cause := range e.Causes {
-		all = append(all, reasons(cause)...)
-	}
-	if len(all) == 0 {
-		at := strings.Join(e.InstanceLocation, ".")
+		at, what := strings.TrimPrefix(strings.TrimPrefix(e.Context().String(), "(root)"), "."), e.Description()
 		if at != "" {
-			at += ": "
+			at, what = at+": ", strings.TrimPrefix(what, at[strings.LastIndexByte(at, '.')+1:]+" ")
 		}
-		all = []string{at + e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+		all = append(all, at+what)
 	}
-	return all
-}
-
-// depth returns how deep in the configuration the reasons of an error are.
-func depth(e *jsonschema.ValidationError) int {
-	deepest := len(e.InstanceLocation)
-	for _, cause := range e.Causes {
-		deepest = max(deepest, depth(cause))
-	}
-	return deepest
+	slices.Sort(all) // the library goes through mappings in any order
+	return all, nil
 }

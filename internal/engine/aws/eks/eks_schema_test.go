@@ -18,14 +18,14 @@ import (
 // that is as desired costs no call.
 func TestSchemaOfAddon(t *testing.T) {
 	for name, tt := range map[string]struct{ addon, version, configuration, want string }{
-		"unknown field":         {"vpc-cni", "v1.20.4-eksbuild.1", `{"env":{"ENABLE_PREFIX_DELEGATION":"true"},"foo":1}`, "EKS refuses the configuration of vpc-cni v1.20.4-eksbuild.1: additional properties 'foo' not allowed"},
-		"wrong type":            {"vpc-cni", "v1.20.4-eksbuild.1", "env:\n  ENABLE_PREFIX_DELEGATION: true\n", "env.ENABLE_PREFIX_DELEGATION: got boolean, want string"},
-		"value of a list":       {"kube-proxy", "v1.34.0-eksbuild.2", `{"mode":"ipsv"}`, "mode: value must be one of 'iptables', 'ipvs', 'nftables'"},
-		"two problems":          {"coredns", "v1.12.4-eksbuild.1", `{"replicaCount":"2","autoScaling":{"enabled":true,"minReplicas":1}}`, "minimum: got 1, want 2; replicaCount: got string, want integer"},
-		"no version: default":   {"coredns", "", `{"replicas":2}`, "EKS refuses the configuration of coredns v1.12.4-eksbuild.1: additional properties 'replicas' not allowed"},
+		"unknown field":         {"vpc-cni", "v1.20.4-eksbuild.1", `{"env":{"ENABLE_PREFIX_DELEGATION":"true"},"foo":1}`, "EKS refuses the configuration of vpc-cni v1.20.4-eksbuild.1: Additional property foo is not allowed"},
+		"wrong type":            {"vpc-cni", "v1.20.4-eksbuild.1", "env:\n  ENABLE_PREFIX_DELEGATION: true\n", "env.ENABLE_PREFIX_DELEGATION: Invalid type. Expected: string, given: boolean"},
+		"value of a list":       {"kube-proxy", "v1.34.0-eksbuild.2", `{"mode":"ipsv"}`, "mode: must be one of the following: \"iptables\", \"ipvs\", \"nftables\""},
+		"two problems":          {"coredns", "v1.12.4-eksbuild.1", `{"replicaCount":"2","autoScaling":{"enabled":true,"minReplicas":1}}`, "autoScaling.minReplicas: Must be greater than or equal to 2; replicaCount: Invalid type. Expected: integer, given: string"},
+		"no version: default":   {"coredns", "", `{"replicas":2}`, "EKS refuses the configuration of coredns v1.12.4-eksbuild.1: Additional property replicas is not allowed"},
 		"anchors":               {"coredns", "", "{replicaCount: 2}", ""},
 		"tolerations":           {"coredns", "", `{"tolerations":[{"operator":"Exists"}]}`, ""},
-		"tolerations in a word": {"coredns", "", `{"tolerations":"all"}`, "tolerations: got string, want null or array"},
+		"tolerations in a word": {"coredns", "", `{"tolerations":"all"}`, "tolerations: Invalid type. Expected: [array,null], given: string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -264,6 +264,9 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 				)
 				continue
 			}
+			if a.Name == "audit-webhook-config-file" && valueOf(x.args, "audit-policy-file") == "" {
+				continue // without a policy, there is no audit
+			}
 			read := configfile.File{
 				Component: x.component, Argument: a.Name, Minor: v.minor, Gates: valueOf(x.args, "feature-gates"), Other: hasOtherImage(spec, x.component),
 			}

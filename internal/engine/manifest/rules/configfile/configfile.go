@@ -5,6 +5,7 @@
 package configfile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -145,6 +146,10 @@ var known = sync.OnceValue(func() *runtime.Scheme {
 // document reads a text with an apiVersion and a kind, and checks the object in it. The check gets the internal type of the kind if there is one.
 // A version that this program does not know is not read further.
 func (r *reader) document(kind, text string, check func(runtime.Object)) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") && !json.Valid([]byte(text)) { // hasJSONPrefix in k8s.io/apimachinery/pkg/util/yaml
+		r.refuse("write it as JSON, or as YAML that does not begin with {", "it begins with {, so it is read as JSON, which it is not")
+		return
+	}
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		r.refuse("correct the text", "it is not YAML: %v", err)
@@ -154,6 +159,9 @@ func (r *reader) document(kind, text string, check func(runtime.Object)) {
 	if err := yaml.Unmarshal(raw, &is); err != nil || is.Kind == "" || is.APIVersion == "" {
 		r.refuse("add apiVersion and kind: "+kind, "it has no apiVersion, or no kind")
 		return
+	}
+	if is.Kind == "EncryptionConfig" && is.APIVersion == "v1" { // the name of before Kubernetes 1.13, which is still known
+		is.APIVersion, is.Kind = "apiserver.config.k8s.io/v1", "EncryptionConfiguration"
 	}
 	if is.Kind != kind {
 		r.refuse("write one", "%s %s is not the kind %s", is.APIVersion, is.Kind, kind)

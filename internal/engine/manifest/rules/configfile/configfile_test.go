@@ -5,12 +5,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/configfiles"
 )
 
 func noFile(string) (string, bool) { return "", false }
+
+// inBlocks returns YAML that does not begin with {, which components read as JSON.
+func inBlocks(text string) string {
+	blocks, err := yaml.JSONToYAML([]byte(text)) // reads YAML, too
+	if err != nil {
+		panic(err)
+	}
+	return string(blocks)
+}
 
 // texts joins what findings say.
 func texts(found []Finding) string {
@@ -83,7 +93,12 @@ func TestVersions(t *testing.T) {
 		{"another file", components.APIServer, "service-account-key-file", "secret", "", 34, ""},
 		{"a file of another component", components.ControllerManager, "audit-policy-file", "secret", "", 34, ""},
 	} {
-		assert.Equal(t, c.want, texts(Check(File{Component: c.component, Argument: c.argument, Text: c.text, Minor: c.minor, Gates: c.gates, Read: noFile})), c.name)
+		assert.Equal(
+			t,
+			c.want,
+			texts(Check(File{Component: c.component, Argument: c.argument, Text: inBlocks(c.text), Minor: c.minor, Gates: c.gates, Read: noFile})),
+			c.name,
+		)
 	}
 }
 
@@ -91,7 +106,7 @@ func TestVersions(t *testing.T) {
 func TestOtherScheduler(t *testing.T) {
 	const text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}, " +
 		"profiles: [{plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}}]}"
-	f := File{Component: components.Scheduler, Argument: "config", Text: text, Minor: 34, Read: noFile}
+	f := File{Component: components.Scheduler, Argument: "config", Text: inBlocks(text), Minor: 34, Read: noFile}
 	assert.Contains(t, texts(Check(f)), "the scheduler has no plugin Coscheduling")
 	f.Other = true
 	assert.Empty(t, Check(f))
@@ -101,8 +116,8 @@ func TestOtherScheduler(t *testing.T) {
 func TestFileOfAPlugin(t *testing.T) {
 	const admission = "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{name: PodSecurity, path: podsecurity.yaml}]}"
 	read := func(path string) (string, bool) {
-		return "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {warn: strict}}", path == "podsecurity.yaml"
+		return inBlocks("{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {warn: strict}}"), path == "podsecurity.yaml"
 	}
-	found := Check(File{Component: components.APIServer, Argument: "admission-control-config-file", Text: admission, Minor: 34, Read: read})
+	found := Check(File{Component: components.APIServer, Argument: "admission-control-config-file", Text: inBlocks(admission), Minor: 34, Read: read})
 	assert.Contains(t, texts(found), `the plugin PodSecurity: defaults.warn: Invalid value: "strict"`)
 }

@@ -24,7 +24,7 @@ func (r *reader) scheduler(obj runtime.Object) {
 	if config.ClientConnection.Kubeconfig == "" {
 		r.refuse(
 			"set clientConnection.kubeconfig: /etc/kubernetes/scheduler.conf",
-			"it has no clientConnection.kubeconfig: the scheduler ignores --kubeconfig beside --config, and does not find the API server",
+			"it has no configuration of a client, clientConnection.kubeconfig: the scheduler ignores --kubeconfig beside --config, and does not find the API server",
 		)
 	}
 	if n := config.Parallelism; n != nil && *n <= 0 {

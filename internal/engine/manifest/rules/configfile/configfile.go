@@ -5,9 +5,11 @@
 package configfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -101,10 +103,14 @@ func (r *reader) ignore(fix, format string, args ...any) {
 	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Ignored: true})
 }
 
-// refuseAll reports the findings of a validation of Kubernetes.
+// refuseAll reports the findings of a validation of Kubernetes. A value that is more than a word may contain keys, and is not shown.
 func (r *reader) refuseAll(list field.ErrorList) {
 	for _, e := range list {
-		r.refuse("correct the field", "%s", e.Error())
+		what, large := e.Error(), []reflect.Kind{reflect.Struct, reflect.Pointer, reflect.Map, reflect.Slice}
+		if slices.Contains(large, reflect.ValueOf(e.BadValue).Kind()) {
+			what = e.Field + ": " + cmp.Or(e.Detail, e.Type.String())
+		}
+		r.refuse("correct the field", "%s", what)
 	}
 }
 
@@ -194,7 +200,6 @@ func (r *reader) document(kind, text string, check func(runtime.Object)) {
 
 // serves reports whether the component knows a version of a kind, and refuses it otherwise.
 func (r *reader) serves(apiVersion, kind string) bool {
-	group, _, _ := strings.Cut(apiVersion, "/")
 	if !components.Known(r.Minor) {
 		return true
 	}
@@ -206,11 +211,9 @@ func (r *reader) serves(apiVersion, kind string) bool {
 	if since, added := row.Added(r.Minor); added {
 		what += fmt.Sprintf("; 1.%d does", since)
 	}
-	fix := "choose a version that it knows"
+	fix := "remove the file, or choose another version of Kubernetes"
 	if has := r.versions(kind); len(has) > 0 {
 		fix = "use " + strings.Join(has, " or ")
-	} else if group != "" {
-		fix = "remove the file, or choose another version of Kubernetes"
 	}
 	r.refuse(fix, "%s", what)
 	return false

@@ -134,8 +134,8 @@ func (r *reader) pluginConfiguration(plugin, text string) {
 func (r *reader) eventLimits(text string) {
 	var config struct {
 		Limits []struct {
-			Type             string
-			QPS, Burst, Size int64
+			Type       string
+			QPS, Burst int64
 		}
 	}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {

@@ -15,12 +15,14 @@ import (
 )
 
 // fileContentRefused returns why a component does not start with what is in the files that its arguments name; "" if it does. A file that the
-// boot data does not write is unknown, and taken to be right. Sources: audit/policy, admission, server/options and apis/apiserver/validation in
+// boot data does not write, or that a command mentions, is unknown, and taken to be right. Sources: audit/policy, admission, server/options and apis/apiserver/validation in
 // k8s.io/apiserver/pkg; cmd/kube-scheduler/app/options and pkg/scheduler in k8s.io/kubernetes; pkg/credentialprovider/plugin for the kubelet.
 func fileContentRefused(component, version string, args any, volumes []hostVolume, files map[string]string) string {
+	commands := commandsIn(files)
 	read := func(inContainer string) (string, bool) {
-		text, is := files[path.Clean(onHost(inContainer, volumes))]
-		return text, is
+		file := path.Clean(onHost(inContainer, volumes))
+		text, is := files[file]
+		return text, is && !strings.Contains(commands, path.Base(file)) // commands, which may change it, are not simulated
 	}
 	gates, audited := "", false
 	for _, arg := range pairs(args) {
@@ -40,6 +42,18 @@ func fileContentRefused(component, version string, args any, volumes []hostVolum
 		}
 	}
 	return ""
+}
+
+// commandsIn returns the commands of the boot data: of cloud-init, or in Ignition's script.
+func commandsIn(files map[string]string) string {
+	if strings.HasPrefix(strings.TrimSpace(files[bootText]), "{") {
+		return files["/etc/kubeadm.sh"]
+	}
+	var doc struct{ BootCmd, RunCmd []any }
+	if err := yaml.Unmarshal([]byte(files[bootText]), &doc); err != nil {
+		return files[bootText]
+	}
+	return fmt.Sprint(doc.BootCmd, doc.RunCmd)
 }
 
 // onHost returns where the machine has a file that a container sees.

@@ -36,6 +36,9 @@ func TestConfigFilesOfTheControlPlane(t *testing.T) {
 		) + "}\n"
 		files, err := readFiles([]byte(data))
 		require.NoError(t, err)
+		files[bootText] = data + "runcmd: [sed -i s/metadata/Metadata/ /etc/audit/policy.yaml]\n"
+		assert.Empty(t, configRefused(config, "v1.34.2", files), "a command may have changed it")
+		files[bootText] = data
 		why := configRefused(config, "v1.34.2", files)
 		if want == "" {
 			assert.Empty(t, why)

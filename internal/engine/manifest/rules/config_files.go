@@ -25,15 +25,22 @@ func (c *checks) checkConfigFile(
 	if at == "" {
 		return
 	}
-	f.Text = text
-	f.Read = func(other string) (string, bool) {
-		if !path.IsAbs(other) {
-			other = path.Join(path.Dir(named), other)
+	other := func(name string) (text, at string) {
+		if !path.IsAbs(name) {
+			name = path.Join(path.Dir(named), name)
 		}
-		text, at := c.textOf(spec, onHost(other))
+		return c.textOf(spec, onHost(name))
+	}
+	f.Text = text
+	f.Read = func(name string) (string, bool) {
+		text, at := other(name)
 		return text, at != ""
 	}
 	for _, found := range configfile.Check(f) {
+		at := at
+		if found.Other != "" {
+			_, at = other(found.Other)
+		}
 		what := fmt.Sprintf("as %s, %s", f.Argument, found.What)
 		p, list := o.Problem(prefix+at, f.Component+" does not start: "+what, found.Fix), &c.problems
 		if found.Ignored {

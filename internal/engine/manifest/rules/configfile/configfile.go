@@ -48,6 +48,7 @@ type File struct {
 type Finding struct {
 	What, Fix string
 	Ignored   bool
+	Other     string // the path of the file that it is about, as given to Read; "" for the file that the argument names
 }
 
 // Check returns what is wrong with a file, nil if nothing is known of it.
@@ -92,15 +93,16 @@ func (r *reader) readsDocument() bool {
 type reader struct {
 	File
 	at    string // the part of the file that is read, as a prefix for findings
+	other string // the path of the other file that is read
 	found []Finding
 }
 
 func (r *reader) refuse(fix, format string, args ...any) {
-	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix})
+	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Other: r.other})
 }
 
 func (r *reader) ignore(fix, format string, args ...any) {
-	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Ignored: true})
+	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Ignored: true, Other: r.other})
 }
 
 // refuseAll reports the findings of a validation of Kubernetes. A value that is more than a word may contain keys, and is not shown.
@@ -152,32 +154,8 @@ var known = sync.OnceValue(func() *runtime.Scheme {
 // document reads a text with an apiVersion and a kind, and checks the object in it. The check gets the internal type of the kind if there is one.
 // A version that this program does not know is not read further.
 func (r *reader) document(kind, text string, check func(runtime.Object)) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") && !json.Valid([]byte(text)) { // hasJSONPrefix in k8s.io/apimachinery/pkg/util/yaml
-		r.refuse("write it as JSON, or as YAML that does not begin with {", "it begins with {, so it is read as JSON, which it is not")
-		return
-	}
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		r.refuse("correct the text", "it is not YAML: %v", err)
-		return
-	}
-	var is struct{ APIVersion, Kind string }
-	if err := yaml.Unmarshal(raw, &is); err != nil || is.Kind == "" || is.APIVersion == "" {
-		r.refuse("add apiVersion and kind: "+kind, "it has no apiVersion, or no kind")
-		return
-	}
-	if is.Kind == "EncryptionConfig" && is.APIVersion == "v1" { // the name of before Kubernetes 1.13, which is still known
-		is.APIVersion, is.Kind = "apiserver.config.k8s.io/v1", "EncryptionConfiguration"
-	}
-	if is.Kind != kind {
-		r.refuse("write one", "%s %s is not the kind %s", is.APIVersion, is.Kind, kind)
-		return
-	}
-	if !r.serves(is.APIVersion, kind) {
-		return
-	}
-	gvk := schema.FromAPIVersionAndKind(is.APIVersion, kind)
-	if !known().Recognizes(gvk) {
+	raw, gvk, ok := r.typed(kind, text)
+	if !ok || !known().Recognizes(gvk) {
 		return
 	}
 	obj, unknown, err := decode(raw, gvk)
@@ -185,17 +163,43 @@ func (r *reader) document(kind, text string, check func(runtime.Object)) {
 		r.refuse("correct the text", "it is not read: %v", err)
 		return
 	}
-	refused := len(r.found)
+	strict := r.Minor == 0 || r.Minor >= strictSince(kind)
 	for _, what := range unknown {
-		if r.Minor > 0 && r.Minor < strictSince(kind) {
-			r.ignore("correct its name, or remove it", "%s is ignored", what)
-		} else {
+		if strict {
 			r.refuse("correct its name, or remove it", "%s", what)
+		} else {
+			r.ignore("correct its name, or remove it", "%s is ignored", what)
 		}
 	}
-	if !slices.ContainsFunc(r.found[refused:], func(f Finding) bool { return !f.Ignored }) { // what is missing then may have the wrong name
+	if len(unknown) == 0 || !strict { // otherwise, what is missing may have the wrong name
 		check(obj)
 	}
+}
+
+// typed returns the text as JSON, and its type if it is a version of the kind that the component knows.
+func (r *reader) typed(kind, text string) (raw []byte, gvk schema.GroupVersionKind, ok bool) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") && !json.Valid([]byte(text)) { // hasJSONPrefix in k8s.io/apimachinery/pkg/util/yaml
+		r.refuse("write it as JSON, or as YAML that does not begin with {", "it begins with {, so it is read as JSON, which it is not")
+		return nil, gvk, false
+	}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		r.refuse("correct the text", "it is not YAML: %v", err)
+		return nil, gvk, false
+	}
+	var is struct{ APIVersion, Kind string }
+	if err := yaml.Unmarshal(raw, &is); err != nil || is.Kind == "" || is.APIVersion == "" {
+		r.refuse("add apiVersion and kind: "+kind, "it has no apiVersion, or no kind")
+		return nil, gvk, false
+	}
+	if is.Kind == "EncryptionConfig" && is.APIVersion == "v1" { // the name of before Kubernetes 1.13, which is still known
+		is.APIVersion, is.Kind = "apiserver.config.k8s.io/v1", "EncryptionConfiguration"
+	}
+	if is.Kind != kind {
+		r.refuse("write one", "%s %s is not the kind %s", is.APIVersion, is.Kind, kind)
+		return nil, gvk, false
+	}
+	return raw, schema.FromAPIVersionAndKind(is.APIVersion, kind), r.serves(is.APIVersion, kind)
 }
 
 // serves reports whether the component knows a version of a kind, and refuses it otherwise.

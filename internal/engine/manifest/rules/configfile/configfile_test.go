@@ -120,4 +120,5 @@ func TestFileOfAPlugin(t *testing.T) {
 	}
 	found := Check(File{Component: components.APIServer, Argument: "admission-control-config-file", Text: inBlocks(admission), Minor: 34, Read: read})
 	assert.Contains(t, texts(found), `the plugin PodSecurity: defaults.warn: Invalid value: "strict"`)
+	assert.Equal(t, "podsecurity.yaml", found[0].Other)
 }

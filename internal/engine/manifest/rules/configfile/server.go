@@ -106,12 +106,13 @@ func (r *reader) admission() {
 				text = string(plugin.Configuration.Raw)
 			} else if plugin.Path != "" {
 				text, given = r.Read(plugin.Path)
+				r.other = plugin.Path
 			}
 			if given && strings.TrimSpace(text) != "" {
 				r.at = "the plugin " + plugin.Name + ": "
 				r.pluginConfiguration(plugin.Name, text)
-				r.at = ""
 			}
+			r.at, r.other = "", ""
 		}
 	})
 }

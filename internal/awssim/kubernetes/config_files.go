@@ -15,8 +15,9 @@ import (
 )
 
 // fileContentRefused returns why a component does not start with what is in the files that its arguments name; "" if it does. A file that the
-// boot data does not write, or that a command mentions, is unknown, and taken to be right. Sources: audit/policy, admission, server/options and apis/apiserver/validation in
-// k8s.io/apiserver/pkg; cmd/kube-scheduler/app/options and pkg/scheduler in k8s.io/kubernetes; pkg/credentialprovider/plugin for the kubelet.
+// boot data does not write, or that a command mentions, is unknown, and taken to be right. Sources: audit/policy, admission, server/options and
+// apis/apiserver/validation in k8s.io/apiserver/pkg; cmd/kube-scheduler/app/options and pkg/scheduler in k8s.io/kubernetes; pkg/credentialprovider/plugin
+// for the kubelet.
 func fileContentRefused(component, version string, args any, volumes []hostVolume, files map[string]string) string {
 	commands := commandsIn(files)
 	read := func(inContainer string) (string, bool) {

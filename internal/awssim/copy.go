@@ -3,11 +3,14 @@ package awssim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/replica"
 )
@@ -57,13 +60,29 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 	return a, remarks, nil
 }
 
-// patient returns the configuration of a program that repeats a throttled call for about six
-// minutes: the SDK's three attempts end after a few seconds.
+// patient returns the configuration of a program that repeats a throttled call for about four minutes: the SDK's three attempts end after
+// a few seconds. Other errors are final, such as those of an emulator that does not know a call.
 func patient(cfg aws.Config) aws.Config {
+	const most, longest = 12, 30 * time.Second
 	cfg = cfg.Copy()
-	cfg.RetryMaxAttempts = 0 // it would win over the Retryer's
 	cfg.Retryer = func() aws.Retryer {
-		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.RateLimiter = 24, ratelimit.None })
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.RateLimiter = ratelimit.None }) // which would hide the reason
 	}
+	again := middleware.InitializeMiddlewareFunc("Patience",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			for n, pause := 1, time.Second; ; n, pause = n+1, min(2*pause, longest) {
+				out, about, err := next.HandleInitialize(ctx, in)
+				throttled := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
+				if !throttled || n == most {
+					return out, about, err
+				}
+				if ended := smithytime.SleepWithContext(ctx, pause); ended != nil {
+					return out, about, err
+				}
+			}
+		})
+	cfg.APIOptions = append(cfg.APIOptions[:len(cfg.APIOptions):len(cfg.APIOptions)], func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(again, middleware.After)
+	})
 	return cfg
 }

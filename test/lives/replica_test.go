@@ -163,6 +163,28 @@ func TestCopyOfAThrottledAccount(t *testing.T) {
 	})
 }
 
+// A call that an emulator does not know is not waited for.
+func TestCopyOfAnEmulator(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: m.Region})
+		asked, p := awssim.NewAsked(), a.Process()
+		_, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+		p.Refuse = func(service, _ string) error {
+			if service == "IAM" {
+				return &smithy.GenericAPIError{Code: "InternalFailure", Message: "not implemented", Fault: smithy.FaultServer}
+			}
+			return nil
+		}
+		began := time.Now()
+		_, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
+		require.NoError(t, err)
+		assert.Contains(t, remarks, "instance profiles and roles cannot be read (InternalFailure): the copy has what the simulated account assumes")
+		assert.Less(t, time.Since(began), 2*time.Minute)
+	})
+}
+
 // The copy has the zones of the account and their IDs, and its instance types, also those that the
 // program does not know, where the account offers them.
 func TestCopyOfZonesAndInstanceTypes(t *testing.T) {

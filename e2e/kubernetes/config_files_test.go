@@ -17,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// The real API server and scheduler start, and do not start, with the configuration files with which the rules of manifests and the
-// simulated machines say so. Neither needs etcd or an API server for that: they read their files first.
+// The real API server and scheduler accept and refuse the same configuration files as the rules of manifests and the simulated machines do. They
+// read the files before they connect to etcd or to an API server, so the test starts neither.
 func TestConfigurationFiles(t *testing.T) {
 	root, err := controlplane.Root()
 	require.NoError(t, err)
@@ -54,7 +54,8 @@ func TestConfigurationFiles(t *testing.T) {
 	}
 }
 
-// started starts a component with a file, without etcd and API server, and returns why it ended.
+// started runs a component with a file until it ends, and returns its last error: that about the file, or that etcd or the API server does not
+// answer.
 func started(t *testing.T, program, component, argument, text string) (reason string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,11 +86,11 @@ func started(t *testing.T, program, component, argument, text string) (reason st
 	return lastError(string(said))
 }
 
-// lastError returns the last line with an error of a component's log, and what follows it.
+// lastError returns the last error in the log of a component, with the lines that follow it.
 func lastError(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], "E") || strings.HasPrefix(lines[i], "F") || strings.HasPrefix(lines[i], "Error") || strings.HasPrefix(lines[i], "error") {
+		if strings.HasPrefix(lines[i], "E") || strings.HasPrefix(lines[i], "F") || strings.HasPrefix(lines[i], "error") {
 			return strings.Join(lines[i:], "\n")
 		}
 	}

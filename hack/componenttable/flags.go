@@ -221,15 +221,7 @@ func literal(e ast.Expr, texts map[string]string) string {
 	return ""
 }
 
-func methodOf(call *ast.CallExpr) string {
-	switch f := call.Fun.(type) {
-	case *ast.SelectorExpr:
-		return f.Sel.Name
-	case *ast.Ident:
-		return f.Name
-	}
-	return ""
-}
+func methodOf(call *ast.CallExpr) string { return nameOf(call.Fun) }
 
 // adders are the methods of flag sets that add a flag: fs.StringVar(&x, "name", …), fs.Bool("name", …).
 func isAdder(method string) bool {

@@ -2,7 +2,7 @@ package main
 
 import "go/ast"
 
-// kindFolders lists, for each component, the packages with the kinds of its configuration files.
+// kindFolders lists the packages that define the kinds of configuration files, for each component. A release does not have all of them.
 func kindFolders() map[string][]string {
 	const (
 		server  = "k8s.io/apiserver/pkg/"
@@ -67,7 +67,7 @@ func (m modules) kinds(places []string) (map[string]string, error) {
 	return found, nil
 }
 
-// groupVersions returns the variables of a package that are a group and a version, as in apiVersion.
+// groupVersions returns the variables of the type GroupVersion in a package: their names, and their values as in the field apiVersion.
 func groupVersions(files []*ast.File, texts map[string]string) map[string]string {
 	found := map[string]string{}
 	for _, f := range files {

@@ -1,7 +1,6 @@
 // Command componenttable writes the table of what the components of Kubernetes know in each minor
 // version: flags, feature gates, admission plugins, cloud providers, plugins of the scheduler, kinds of configuration files and fields of
-// the kubelet's configuration. It reads the Go modules of Kubernetes, which go mod download puts into the module cache, and runs none of
-// their code.
+// the kubelet's configuration. It downloads the Go modules of Kubernetes and parses their source code. It runs none of that code.
 //
 //	go run ./hack/componenttable >internal/engine/components/table.txt
 package main
@@ -81,7 +80,8 @@ func download(release string) (modules, error) {
 	return out, nil
 }
 
-// downloadModule returns the folder of a module. The proxy does not have every patch release of every module: then it is the next older one.
+// downloadModule downloads a module, and returns its folder. If the Go module proxy does not have that patch release, it is the newest older one
+// that the proxy has.
 func downloadModule(name, major, release string) (dir string, err error) {
 	minor, text, _ := strings.Cut(release, ".")
 	patch, err := strconv.Atoi(text)
@@ -122,14 +122,15 @@ func read(release string) (map[string]string, error) {
 			found[component+" flag "+name] = mark
 		}
 	}
-	for sort, of := range map[string]func() (map[string]string, error){
+	sorts := map[string]func() (map[string]string, error){
 		"components gate": func() (map[string]string, error) { return m.gates(release) }, "kubeadm gate": m.kubeadmGates,
 		"kube-apiserver admission": m.admission, "components cloud-provider": m.cloudProviders,
 		"kubelet field": m.kubeletFields, "kube-scheduler plugin": m.schedulerPlugins,
-		"kube-apiserver kind": func() (map[string]string, error) { return m.kinds(kindFolders()["kube-apiserver"]) },
-		"kube-scheduler kind": func() (map[string]string, error) { return m.kinds(kindFolders()["kube-scheduler"]) },
-		"kubelet kind":        func() (map[string]string, error) { return m.kinds(kindFolders()["kubelet"]) },
-	} {
+	}
+	for component, folders := range kindFolders() {
+		sorts[component+" kind"] = func() (map[string]string, error) { return m.kinds(folders) }
+	}
+	for sort, of := range sorts {
 		rows, err := of()
 		if err != nil {
 			return nil, err

@@ -27,8 +27,7 @@ const firstOfCopy = 1 << 20
 
 // Copy returns a new account with the ID and the resources of another one, which it only reads,
 // without secrets. asked has the calls of a plan in that account. The remarks say what could
-// not be read, and is as in a new account. An account whose calls others use up is read more
-// slowly, not in parts.
+// not be read, and is as in a new account. If AWS throttles a call, Copy waits and repeats it.
 func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *AWS, remarks []string, err error) {
 	source = patient(source)
 	caller, err := sts.NewFromConfig(source).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}) // needs no permission
@@ -60,8 +59,8 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 	return a, remarks, nil
 }
 
-// patient returns the configuration of a program that repeats a throttled call for about four minutes: the SDK's three attempts end after
-// a few seconds. Other errors are final, such as those of an emulator that does not know a call.
+// patient returns a configuration with which a throttled call is repeated for about four minutes, instead of the few seconds of the SDK's three
+// attempts. Other errors are not repeated more often than by the SDK: an emulator answers each call that it does not know with one.
 func patient(cfg aws.Config) aws.Config {
 	const most, longest = 12, 30 * time.Second
 	cfg = cfg.Copy()
@@ -73,10 +72,7 @@ func patient(cfg aws.Config) aws.Config {
 			for n, pause := 1, time.Second; ; n, pause = n+1, min(2*pause, longest) {
 				out, about, err := next.HandleInitialize(ctx, in)
 				throttled := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
-				if !throttled || n == most {
-					return out, about, err
-				}
-				if ended := smithytime.SleepWithContext(ctx, pause); ended != nil {
+				if !throttled || n == most || smithytime.SleepWithContext(ctx, pause) != nil {
 					return out, about, err
 				}
 			}

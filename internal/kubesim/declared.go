@@ -16,8 +16,8 @@ import (
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// undeclared says why an object does not fit the schema of its kind: it has a field that the kind does not have, a value of the wrong type, or two
-// list items with the same key. It returns "" if the object fits.
+// undeclared returns the error of the API server about an object that does not conform to the schema of its kind; "" if the object does. An
+// object does not conform if a field is unknown, if a value has the wrong type, or if two items of a list have the same key.
 func undeclared(o Object) string {
 	if value(o, "metadata", "managedFields") != nil { // pkg/endpoints/handlers/patch.go of k8s.io/apiserver
 		return "metadata.managedFields must be nil"

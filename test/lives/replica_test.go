@@ -115,22 +115,30 @@ func TestRefusalInACopy(t *testing.T) {
 	}
 }
 
+// copiedDespite plans in an account, and copies the account while it answers some calls with errors.
+func copiedDespite(
+	t *testing.T, m *manifest.Cluster, a *awssim.AWS, refuse func(service, operation string) error,
+) (twin *awssim.AWS, want plan.Plan, remarks []string) {
+	t.Helper()
+	asked, p := awssim.NewAsked(), a.Process()
+	want, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+	require.NoError(t, err)
+	p.Refuse = refuse
+	twin, remarks, err = awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
+	require.NoError(t, err)
+	return twin, want, remarks
+}
+
 // The copy of a part that the caller may not read is as in a new account.
 func TestCopyWithoutPermissions(t *testing.T) {
 	m := enginetest.LoadQuick(t, "quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
-		a := awssim.New(awssim.Options{Region: m.Region})
-		asked, p := awssim.NewAsked(), a.Process()
-		want, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
-		require.NoError(t, err)
-		p.Refuse = func(service, _ string) error {
+		twin, want, remarks := copiedDespite(t, m, awssim.New(awssim.Options{Region: m.Region}), func(service, _ string) error {
 			if service == "IAM" || service == "Service Quotas" {
 				return &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized"}
 			}
 			return nil
-		}
-		twin, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
-		require.NoError(t, err)
+		})
 		assert.Equal(t, []string{
 			"instance profiles and roles cannot be read (AccessDenied): the copy has what the simulated account assumes",
 			"OpenID Connect providers cannot be read (AccessDenied): the copy has what the simulated account assumes",
@@ -140,46 +148,35 @@ func TestCopyWithoutPermissions(t *testing.T) {
 	})
 }
 
-// An account that is throttled is copied as a whole.
+// A copy is complete even if AWS throttles the calls that read the account.
 func TestCopyOfAThrottledAccount(t *testing.T) {
 	m := enginetest.LoadQuick(t, "quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: m.Region})
 		enginetest.MustApply(t, m, a)
-		asked, p := awssim.NewAsked(), a.Process()
-		want, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
-		require.NoError(t, err)
 		refused := map[string]int{}
-		p.Refuse = func(service, operation string) error {
+		twin, want, remarks := copiedDespite(t, m, a, func(service, operation string) error {
 			if refused[service+operation]++; refused[service+operation] <= 12 {
 				return &smithy.GenericAPIError{Code: "Throttling", Message: "Rate exceeded"}
 			}
 			return nil
-		}
-		twin, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
-		require.NoError(t, err)
+		})
 		assert.Empty(t, remarks)
 		requireSamePlan(t, m, twin, want, nil)
 	})
 }
 
-// A call that an emulator does not know is not waited for.
+// A call that an emulator does not implement is not repeated for minutes.
 func TestCopyOfAnEmulator(t *testing.T) {
 	m := enginetest.LoadQuick(t, "quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
-		a := awssim.New(awssim.Options{Region: m.Region})
-		asked, p := awssim.NewAsked(), a.Process()
-		_, err := run.Open(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
-		require.NoError(t, err)
-		p.Refuse = func(service, _ string) error {
+		began := time.Now()
+		_, _, remarks := copiedDespite(t, m, awssim.New(awssim.Options{Region: m.Region}), func(service, _ string) error {
 			if service == "IAM" {
 				return &smithy.GenericAPIError{Code: "InternalFailure", Message: "not implemented", Fault: smithy.FaultServer}
 			}
 			return nil
-		}
-		began := time.Now()
-		_, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
-		require.NoError(t, err)
+		})
 		assert.Contains(t, remarks, "instance profiles and roles cannot be read (InternalFailure): the copy has what the simulated account assumes")
 		assert.Less(t, time.Since(began), 2*time.Minute)
 	})

@@ -92,7 +92,8 @@ func newServerKeys(t *testing.T, dir string) *authority {
 	return pki
 }
 
-// ServerArguments returns what an API server needs to start, with new keys and a free port, without etcd and modes of authorization.
+// ServerArguments returns the arguments that an API server needs, except for the address of etcd and the modes of authorization. It creates keys, and
+// chooses a free port.
 func ServerArguments(t *testing.T) []string {
 	t.Helper()
 	return serverArguments(newServerKeys(t, t.TempDir()), freePort(t))

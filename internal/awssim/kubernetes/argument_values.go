@@ -314,13 +314,16 @@ func fileRefused(component, keys string, args any, more []hostVolume) string {
 		name, file := arg[0], arg[1]
 		reads := regex.Of(`(^|-)(config|kubeconfig|file)$|^etcd-(cafile|certfile|keyfile)$|^kubelet-(certificate-authority|client-certificate|client-key)$`).
 			MatchString(name)
-		inside := func(dir string) bool {
-			rel, is := strings.CutPrefix(path.Clean(file), path.Clean(dir))
-			return is && (rel == "" || rel[0] == '/')
-		}
+		inside := func(dir string) bool { _, is := below(file, dir); return is }
 		if reads && strings.HasPrefix(file, "/") && !slices.ContainsFunc(seen, inside) {
 			return fmt.Sprintf("open %s: no such file or directory", file)
 		}
 	}
 	return ""
+}
+
+// below returns the rest of a path after that of a folder, and whether the folder contains the file, or is the file itself.
+func below(file, folder string) (rest string, is bool) {
+	rest, is = strings.CutPrefix(path.Clean(file), path.Clean(folder))
+	return rest, is && (rest == "" || rest[0] == '/')
 }

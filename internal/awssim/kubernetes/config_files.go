@@ -14,10 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// fileContentRefused returns why a component does not start with what is in the files that its arguments name; "" if it does. A file that the
-// boot data does not write, or that a command mentions, is unknown, and taken to be right. Sources: audit/policy, admission, server/options and
-// apis/apiserver/validation in k8s.io/apiserver/pkg; cmd/kube-scheduler/app/options and pkg/scheduler in k8s.io/kubernetes; pkg/credentialprovider/plugin
-// for the kubelet.
+// fileContentRefused returns the error with which a component ends because of a file that one of its arguments names; "" if the component starts.
+// It accepts files with unknown contents: those that the boot data does not write, and those that a command mentions.
+//
+// Sources: audit/policy, admission, server/options and apis/apiserver/validation in k8s.io/apiserver/pkg; cmd/kube-scheduler/app/options,
+// pkg/scheduler and pkg/credentialprovider/plugin in k8s.io/kubernetes.
 func fileContentRefused(component, version string, args any, volumes []hostVolume, files map[string]string) string {
 	commands := commandsIn(files)
 	read := func(inContainer string) (string, bool) {
@@ -25,19 +26,12 @@ func fileContentRefused(component, version string, args any, volumes []hostVolum
 		text, is := files[file]
 		return text, is && !strings.Contains(commands, path.Base(file)) // commands, which may change it, are not simulated
 	}
-	gates, audited := "", false
-	for _, arg := range pairs(args) {
-		if arg[0] == "feature-gates" {
-			gates = arg[1]
-		}
-		audited = audited || arg[0] == "audit-policy-file"
-	}
+	r := fileReader{minor: minorOf(version), gates: argument(args, "feature-gates"), read: read}
 	for _, arg := range pairs(args) {
 		text, is := read(arg[1])
-		if !is || arg[0] == "audit-webhook-config-file" && !audited {
+		if !is || arg[0] == "audit-webhook-config-file" && argument(args, "audit-policy-file") == "" {
 			continue
 		}
-		r := fileReader{minor: minorOf(version), gates: gates, read: read}
 		if why := r.refuses(component, arg[0], text); why != "" {
 			return fmt.Sprintf("%s: %s: %s", component, arg[1], why)
 		}
@@ -45,7 +39,7 @@ func fileContentRefused(component, version string, args any, volumes []hostVolum
 	return ""
 }
 
-// commandsIn returns the commands of the boot data: of cloud-init, or in Ignition's script.
+// commandsIn returns the commands in the boot data: those of cloud-init, or the script that Ignition runs.
 func commandsIn(files map[string]string) string {
 	if strings.HasPrefix(strings.TrimSpace(files[bootText]), "{") {
 		return files["/etc/kubeadm.sh"]
@@ -57,10 +51,10 @@ func commandsIn(files map[string]string) string {
 	return fmt.Sprint(doc.BootCmd, doc.RunCmd)
 }
 
-// onHost returns where the machine has a file that a container sees.
+// onHost converts a path in a container to the path on the machine.
 func onHost(file string, volumes []hostVolume) string {
 	for _, v := range volumes {
-		if rest, is := strings.CutPrefix(path.Clean(file), path.Clean(v.MountPath)); is && (rest == "" || rest[0] == '/') {
+		if rest, is := below(file, v.MountPath); is {
 			return v.HostPath + rest
 		}
 	}
@@ -81,7 +75,7 @@ type configKind struct {
 	law                        func(fileReader, map[string]any) string
 }
 
-// configKinds lists what the release notes of Kubernetes say of the kinds.
+// configKinds lists the kinds of configuration files by argument, or by admission plugin. The source is the release notes of Kubernetes.
 func configKinds() []configKind {
 	const always, newest, server = 0, 99, "apiserver.config.k8s.io/"
 	return []configKind{
@@ -112,7 +106,7 @@ func configKinds() []configKind {
 	}
 }
 
-// topFields are the fields of the kinds that are read strictly, besides apiVersion and kind.
+// topFields lists the top-level fields of a kind, without apiVersion and kind. It returns none for a kind with fields that are not checked.
 func topFields(kind string) []string {
 	return strings.Fields(map[string]string{
 		"EncryptionConfiguration": "resources", "AdmissionConfiguration": "plugins", "AuthenticationConfiguration": "jwt anonymous",
@@ -122,7 +116,7 @@ func topFields(kind string) []string {
 	}[kind])
 }
 
-// refuses returns why a component does not take the text of a file for an argument.
+// refuses returns the error of a component about the contents of the file that an argument names; "" if it accepts them.
 func (r fileReader) refuses(component, argument, text string) string {
 	switch {
 	case argument == "config" && component != "kube-scheduler":
@@ -149,7 +143,7 @@ func (r fileReader) refuses(component, argument, text string) string {
 	return r.document(argument, text)
 }
 
-// document reads a file with an apiVersion and a kind.
+// document reads the object in a file, for an argument or an admission plugin. It returns the component's error; "" for none.
 func (r fileReader) document(of, text string) string {
 	kinds := slices.DeleteFunc(configKinds(), func(k configKind) bool { return k.argument != of })
 	if len(kinds) == 0 {

@@ -202,12 +202,17 @@ func (c *ClusterConfig) Upgraded(want bootstrapv1.ClusterConfiguration, version 
 	return out, nil
 }
 
-// ServerArgument returns an argument of the API server; "" if it is not set.
-func (c *ClusterConfig) ServerArgument(name string) (value string) {
-	for _, a := range c.spec.APIServer.ExtraArgs {
+// Argument returns the value of an argument of a component; "" if the argument is not set. If it is set more than once, the last value counts.
+func Argument(args []bootstrapv1.Arg, name string) (value string) {
+	for _, a := range args {
 		if a.Name == name && a.Value != nil {
-			value = *a.Value // the last one counts
+			value = *a.Value
 		}
 	}
 	return value
+}
+
+// ServerArgument returns an argument of the API server; "" if it is not set.
+func (c *ClusterConfig) ServerArgument(name string) string {
+	return Argument(c.spec.APIServer.ExtraArgs, name)
 }

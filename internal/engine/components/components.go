@@ -57,10 +57,11 @@ func KubeletField(name string) Row { return row(Kubelet, "field", name) }
 // SchedulerPlugin returns the row of a plugin of the scheduler.
 func SchedulerPlugin(name string) Row { return row(Scheduler, "plugin", name) }
 
-// Kind returns the row of a kind of configuration files that a component reads, such as audit.k8s.io/v1/Policy.
+// Kind returns the row of a kind that the configuration files of a component can have. The name contains the API version, as in
+// audit.k8s.io/v1/Policy.
 func Kind(component, name string) Row { return row(component, "kind", name) }
 
-// Kinds returns the kinds of configuration files that a component of any version reads, in the form of Kind.
+// Kinds returns the names of all kinds that the configuration files of a component can have in some version of Kubernetes.
 func Kinds(component string) (all []string) {
 	for line := range strings.SplitSeq(table, "\n") {
 		if rest, is := strings.CutPrefix(line, component+" kind "); is {

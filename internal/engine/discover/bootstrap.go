@@ -6,6 +6,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -58,16 +59,6 @@ func arguments(words ...string) (out []bootstrapv1.Arg) {
 		out = append(out, bootstrapv1.Arg{Name: words[i], Value: &words[i+1]})
 	}
 	return out
-}
-
-// argument returns the last argument of a name; "" for none.
-func argument(args []bootstrapv1.Arg, name string) (value string) {
-	for _, a := range args {
-		if a.Name == name && a.Value != nil {
-			value = *a.Value
-		}
-	}
-	return value
 }
 
 // bootCandidates returns the values that the fields of a bootstrap configuration may have: what
@@ -133,7 +124,7 @@ func (s *SelfManaged) completeAddresses(spec *bootstrapv1.KubeadmConfigSpec) {
 		services,
 		",",
 	); !strings.Contains(first, ":") ||
-		argument(spec.ClusterConfiguration.APIServer.ExtraArgs, "advertise-address") != "" {
+		boot.Argument(spec.ClusterConfiguration.APIServer.ExtraArgs, "advertise-address") != "" {
 		return
 	}
 	if spec.JoinConfiguration.ControlPlane == nil {

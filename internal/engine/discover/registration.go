@@ -84,11 +84,11 @@ const (
 // registeredByKubeadm returns the labels and taints with which a kubelet that kubeadm configures
 // registers its Node.
 func registeredByKubeadm(r bootstrapv1.NodeRegistrationOptions, controlPlane bool) registered {
-	out := registered{labelsIn(argument(r.KubeletExtraArgs, nodeLabelsArgument)), usualTaints(controlPlane)}
+	out := registered{labelsIn(boot.Argument(r.KubeletExtraArgs, nodeLabelsArgument)), usualTaints(controlPlane)}
 	if r.Taints != nil {
 		out.taints = *r.Taints
 	}
-	if text := argument(r.KubeletExtraArgs, taintsArgument); text != "" {
+	if text := boot.Argument(r.KubeletExtraArgs, taintsArgument); text != "" {
 		out.taints = taintsIn(text)
 	}
 	return out

@@ -171,15 +171,12 @@ func ControlPlaneVersion(m *manifest.Cluster) string {
 }
 
 // ServerArgument returns an argument of the API server in the manifest; "" if it is not set.
-func ServerArgument(m *manifest.Cluster, name string) (value string) {
-	if spec := controlPlaneSpec(m); spec != nil {
-		for _, a := range spec.ClusterConfiguration.APIServer.ExtraArgs {
-			if a.Name == name && a.Value != nil {
-				value = *a.Value
-			}
-		}
+func ServerArgument(m *manifest.Cluster, name string) string {
+	spec := controlPlaneSpec(m)
+	if spec == nil {
+		return ""
 	}
-	return value
+	return boot.Argument(spec.ClusterConfiguration.APIServer.ExtraArgs, name)
 }
 
 // EtcdVersion returns the version of etcd that the control plane of the manifest runs; "" if it is not

@@ -1,5 +1,5 @@
-// Package configfiles has configuration files with which components of Kubernetes 1.34 start, and others with which they do not. Three judges
-// have to agree about them: the rules of manifests, the simulated machines, and the real components (e2e/kubernetes).
+// Package configfiles has configuration files that components of Kubernetes 1.34 accept, and others that they refuse. Three judges have to agree
+// about each file: the rules of manifests, the simulated machines, and the real components (e2e/kubernetes).
 package configfiles
 
 import (

@@ -474,9 +474,11 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// launchFailure returns the error of the last launch of a group, and when that launch began. It returns "" if the launch has not failed, or if the
-// caller has no permission to read scaling activities. If a launch fails, its activity is the newest one. If a lifecycle hook abandons a machine,
-// Auto Scaling cancels the launch, and begins to terminate the machine and to launch another: these activities are newer.
+// launchFailure returns the error of the last launch in a group, and the time at which that launch began. The error is "" if the launch has not
+// failed, or if the caller has no permission to read scaling activities.
+//
+// A failed launch is the newest activity of the group. A launch that a lifecycle hook has abandoned has the status Cancelled, and newer activities
+// may follow it: Auto Scaling terminates the machine, and launches another.
 func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why string, began time.Time, err error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(20)})

@@ -96,7 +96,7 @@ func describeConfiguration(ctx context.Context, c *cloud.Clients, addon, version
 // or that the library cannot read, is left to EKS.
 func compile(text string) *gojsonschema.Schema {
 	var document any
-	if err := json.Unmarshal([]byte(text), &document); err != nil || !isAlone(document) {
+	if err := json.Unmarshal([]byte(text), &document); err != nil || !readable(document) {
 		return nil
 	}
 	schema, err := gojsonschema.NewSchema(gojsonschema.NewGoLoader(document))
@@ -106,10 +106,10 @@ func compile(text string) *gojsonschema.Schema {
 	return schema
 }
 
-// isAlone reports whether a schema refers to no other document, which the library would fetch. It removes what the library may read differently
-// from EKS: formats, and regular expressions that Go does not have.
-func isAlone(schema any) bool {
-	alone := true
+// readable prepares a schema for the library, and reports whether the library can read it. It cannot if the schema refers to another document,
+// which the library would fetch. Formats, and regular expressions that Go does not support, are removed: EKS may judge them differently.
+func readable(schema any) bool {
+	ok := true
 	switch x := schema.(type) {
 	case map[string]any:
 		if ref, is := x["$ref"].(string); is && !strings.HasPrefix(ref, "#") {
@@ -122,14 +122,14 @@ func isAlone(schema any) bool {
 			delete(x, "format")
 		}
 		for _, value := range x {
-			alone = isAlone(value) && alone
+			ok = readable(value) && ok
 		}
 	case []any:
 		for _, value := range x {
-			alone = isAlone(value) && alone
+			ok = readable(value) && ok
 		}
 	}
-	return alone
+	return ok
 }
 
 func isRegexp(pattern string) bool {

@@ -58,8 +58,9 @@ func (l *Listener) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	return fmt.Sprintf("no client reaches port %d of the load balancer: %s: permit it, or use other subnets", l.Port, why), nil
 }
 
-// CheckCreation implements graph.CheckedCreation. It refuses the listener of a load balancer whose name has changed in the manifest: the target
-// group still belongs to the load balancer with the old name, and cannot belong to two (TargetGroupAssociationLimit, CreateListener).
+// CheckCreation implements graph.CheckedCreation. It refuses a listener if the name of its load balancer has changed in the manifest. The target
+// group of the listener is then still attached to the load balancer with the old name, and a target group can be attached to only one load
+// balancer (error TargetGroupAssociationLimit of CreateListener).
 func (l *Listener) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	target, ok := l.Target.Found()
 	if !ok || len(target.LoadBalancer) == 0 || target.LoadBalancer[0] == l.LoadBalancer.CloudID() {

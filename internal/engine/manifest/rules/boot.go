@@ -264,11 +264,12 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 				)
 				continue
 			}
-			if a.Name == "audit-webhook-config-file" && valueOf(x.args, "audit-policy-file") == "" {
+			if a.Name == "audit-webhook-config-file" && boot.Argument(x.args, "audit-policy-file") == "" {
 				continue // without a policy, there is no audit
 			}
 			read := configfile.File{
-				Component: x.component, Argument: a.Name, Minor: v.minor, Gates: valueOf(x.args, "feature-gates"), Other: hasOtherImage(spec, x.component),
+				Component: x.component, Argument: a.Name, Minor: v.minor,
+				Gates: boot.Argument(x.args, "feature-gates"), OtherImage: hasOtherImage(spec, x.component),
 			}
 			c.checkConfigFile(o, prefix, spec, read, file, func(file string) string {
 				onHost, _ := hostPath(file, x.volumes)
@@ -278,14 +279,16 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 	}
 }
 
-// hasOtherImage reports whether a component may run from another image than that of Kubernetes: one of another repository, or of a patch.
+// hasOtherImage reports whether a component may run from another image than the one that Kubernetes publishes: the manifest names another image
+// repository, or may patch the component's pod.
 func hasOtherImage(spec *bootstrapv1.KubeadmConfigSpec, component string) bool {
 	return spec.ClusterConfiguration.ImageRepository != "" || slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool {
 		return strings.HasPrefix(path.Base(f.Path), component)
 	})
 }
 
-// hostPath returns where the machine has a file that a container sees, and whether it is in one of the volumes.
+// hostPath returns the path on the machine of a file in a container, and whether one of the volumes contains the file. A file that no volume
+// contains has the same path on the machine.
 func hostPath(file string, volumes []bootstrapv1.HostPathMount) (onHost string, mounted bool) {
 	for _, v := range volumes {
 		if isInside(file, v.MountPath) {
@@ -293,16 +296,6 @@ func hostPath(file string, volumes []bootstrapv1.HostPathMount) (onHost string, 
 		}
 	}
 	return file, false
-}
-
-// valueOf returns the value of an argument; "" if it is not given.
-func valueOf(args []bootstrapv1.Arg, name string) string {
-	for _, a := range args {
-		if a.Name == name {
-			return manifest.Deref(a.Value)
-		}
-	}
-	return ""
 }
 
 // readsFile reports whether a component reads the file that an argument names.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -157,7 +158,7 @@ func (c *checks) nodes() int {
 }
 
 // controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.
-func (c *checks) controllerManagerArgument(name string) (value string) {
+func (c *checks) controllerManagerArgument(name string) string {
 	var arguments []bootstrapv1.Arg
 	if cp := c.cluster.ControlPlane; cp != nil {
 		arguments = cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
@@ -167,12 +168,7 @@ func (c *checks) controllerManagerArgument(name string) (value string) {
 			arguments = append(arguments, m.Bootstrap.Spec.ClusterConfiguration.ControllerManager.ExtraArgs...)
 		}
 	}
-	for _, a := range arguments {
-		if a.Name == name && a.Value != nil {
-			value = *a.Value
-		}
-	}
-	return value
+	return boot.Argument(arguments, name)
 }
 
 // warnOverlaps warns of blocks that overlap. Addresses of pods and machines may be the same range

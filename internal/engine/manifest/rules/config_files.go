@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/configfile"
 )
 
-// checkConfigFile checks the text of a file that an argument of a component names. onHost returns where the machine has a file that the
-// component sees.
+// checkConfigFile checks the contents of the file that an argument of a component names. onHost converts a path in the component's container to
+// the path on the machine.
 func (c *checks) checkConfigFile(
 	o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, f configfile.File, named string, onHost func(string) string,
 ) {
@@ -38,8 +38,8 @@ func (c *checks) checkConfigFile(
 	}
 	for _, found := range configfile.Check(f) {
 		at := at
-		if found.Other != "" {
-			_, at = other(found.Other)
+		if found.Path != "" {
+			_, at = other(found.Path)
 		}
 		what := fmt.Sprintf("as %s, %s", f.Argument, found.What)
 		p, list := o.Problem(prefix+at, f.Component+" does not start: "+what, found.Fix), &c.problems
@@ -52,8 +52,8 @@ func (c *checks) checkConfigFile(
 	}
 }
 
-// textOf returns the text of a file on the machine, and the field that has it; "" if the manifest does not determine the text, because several
-// entries write the file, commands mention it, or cloud-init evaluates a template in it.
+// textOf returns the contents of a file on the machine, and the field of the manifest with the contents. Both are "" if the contents are not
+// certain: several entries of files write the file, a command mentions it, or it contains a template that cloud-init evaluates.
 func (c *checks) textOf(spec *bootstrapv1.KubeadmConfigSpec, file string) (text, at string) {
 	file = path.Clean(file)
 	for _, command := range slices.Concat(spec.BootCommands, spec.PreKubeadmCommands) {
@@ -86,7 +86,7 @@ func (c *checks) textOf(spec *bootstrapv1.KubeadmConfigSpec, file string) (text,
 	return text, at
 }
 
-// decodedContent returns what is written of content with an encoding.
+// decodedContent decodes the content of a file as cloud-init does before it writes the file.
 func decodedContent(content []byte, encoding bootstrapv1.Encoding) ([]byte, error) {
 	if strings.Contains(string(encoding), "base64") {
 		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(content)), ""))

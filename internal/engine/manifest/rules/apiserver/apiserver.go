@@ -113,7 +113,8 @@ func typeOf(object map[string]any) (runtime.Object, bool) {
 	return typed, err == nil
 }
 
-// newest is the minor version of Kubernetes to which the types in the module k8s.io/api belong. Later versions may have more fields.
+// newest is the minor version of the Kubernetes release from which this program has the types of k8s.io/api. A later release may have fields
+// that these types do not have.
 const newest = 37
 
 // decode sets the fields of typed to those of the object. Fields that the type does not have are refusals, as in a server-side apply.

@@ -19,7 +19,7 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(version, kind)
 }
 
-// elsewhere returns the built-in kinds for which client-go has no types.
+// elsewhere returns the built-in kinds whose Go types are not part of client-go.
 func elsewhere() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},

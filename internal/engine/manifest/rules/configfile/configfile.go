@@ -35,77 +35,68 @@ import (
 
 // File is a file that an argument of a component names.
 type File struct {
-	Component string // such as components.APIServer
-	Argument  string // without --
-	Text      string
-	Minor     uint64                           // the minor version of Kubernetes; 0 if it is not known
-	Gates     string                           // the feature gates of the component
-	Other     bool                             // the component may be another program than that of Kubernetes, with more plugins
-	Read      func(path string) (string, bool) // another file that the component sees; false if its text is not known
+	Component  string // such as components.APIServer
+	Argument   string // without --
+	Text       string
+	Minor      uint64                           // the minor version of Kubernetes; 0 if it is not known
+	Gates      string                           // the feature gates of the component
+	OtherImage bool                             // the component runs from an image that may have more plugins than that of Kubernetes
+	Read       func(path string) (string, bool) // another file that the component sees; false if its text is not known
 }
 
 // Finding is a reason why a component does not start with a file, or a part of the file that it ignores.
 type Finding struct {
 	What, Fix string
 	Ignored   bool
-	Other     string // the path of the file that it is about, as given to Read; "" for the file that the argument names
+	Path      string // of the other file that it is about, as given to Read; "" for the file that the argument names
 }
 
-// Check returns what is wrong with a file, nil if nothing is known of it.
+// Check returns what is wrong with a file. It returns nil for a file that it has no rules for.
 func Check(f File) []Finding {
 	r := &reader{File: f}
-	switch {
-	case f.Component == components.Scheduler && f.Argument == "config":
+	switch f.Component + " --" + f.Argument {
+	case components.APIServer + " --audit-policy-file":
+		r.document("Policy", f.Text, r.auditPolicy)
+	case components.APIServer + " --encryption-provider-config":
+		r.document("EncryptionConfiguration", f.Text, r.encryption)
+	case components.APIServer + " --admission-control-config-file":
+		r.admission()
+	case components.APIServer + " --authentication-config":
+		r.document("AuthenticationConfiguration", f.Text, r.authentication)
+	case components.APIServer + " --authorization-config":
+		r.document("AuthorizationConfiguration", f.Text, r.authorization)
+	case components.APIServer + " --tracing-config-file":
+		r.document("TracingConfiguration", f.Text, r.tracing)
+	case components.APIServer + " --egress-selector-config-file":
+		r.document("EgressSelectorConfiguration", f.Text, func(runtime.Object) {})
+	case components.Scheduler + " --config":
 		r.document("KubeSchedulerConfiguration", f.Text, r.scheduler)
-	case f.Component == components.Kubelet && f.Argument == "image-credential-provider-config":
+	case components.Kubelet + " --image-credential-provider-config":
 		r.document("CredentialProviderConfig", f.Text, r.credentialProviders)
-	case f.Component == components.APIServer && r.readsDocument():
 	default:
 		r.plain()
 	}
 	return r.found
 }
 
-// readsDocument reads a document of the API server. It returns false if the argument names another file.
-func (r *reader) readsDocument() bool {
-	switch r.Argument {
-	case "audit-policy-file":
-		r.document("Policy", r.Text, r.auditPolicy)
-	case "encryption-provider-config":
-		r.document("EncryptionConfiguration", r.Text, r.encryption)
-	case "admission-control-config-file":
-		r.admission()
-	case "authentication-config":
-		r.document("AuthenticationConfiguration", r.Text, r.authentication)
-	case "authorization-config":
-		r.document("AuthorizationConfiguration", r.Text, r.authorization)
-	case "tracing-config-file":
-		r.document("TracingConfiguration", r.Text, r.tracing)
-	case "egress-selector-config-file":
-		r.document("EgressSelectorConfiguration", r.Text, func(runtime.Object) {})
-	default:
-		return false
-	}
-	return true
-}
-
 // reader collects what is wrong with one file.
 type reader struct {
 	File
-	at    string // the part of the file that is read, as a prefix for findings
-	other string // the path of the other file that is read
+	at    string // a prefix for findings, which says to which part of the file they belong
+	path  string // of the other file to which findings belong
 	found []Finding
 }
 
 func (r *reader) refuse(fix, format string, args ...any) {
-	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Other: r.other})
+	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Path: r.path})
 }
 
 func (r *reader) ignore(fix, format string, args ...any) {
-	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Ignored: true, Other: r.other})
+	r.found = append(r.found, Finding{What: r.at + fmt.Sprintf(format, args...), Fix: fix, Ignored: true, Path: r.path})
 }
 
-// refuseAll reports the findings of a validation of Kubernetes. A value that is more than a word may contain keys, and is not shown.
+// refuseAll reports the errors of Kubernetes' own validation. Errors show the wrong value, but not if it is a struct, a map or a list, which may
+// contain secrets.
 func (r *reader) refuseAll(list field.ErrorList) {
 	for _, e := range list {
 		what, large := e.Error(), []reflect.Kind{reflect.Struct, reflect.Pointer, reflect.Map, reflect.Slice}
@@ -116,8 +107,8 @@ func (r *reader) refuseAll(list field.ErrorList) {
 	}
 }
 
-// strictSince is the first minor version of Kubernetes whose component refuses unknown fields of a kind, instead of ignoring them
-// (serializer.EnableStrict where the component makes its decoder). Kinds that are not listed have always been strict.
+// strictSince returns the first minor version of Kubernetes in which unknown fields of a kind are an error. Before, the component ignores them.
+// The source is whether the component creates its decoder with serializer.EnableStrict. It returns 0 for kinds that have always been strict.
 func strictSince(kind string) uint64 {
 	const never = 1 << 16
 	switch kind {
@@ -151,8 +142,8 @@ var known = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// document reads a text with an apiVersion and a kind, and checks the object in it. The check gets the internal type of the kind if there is one.
-// A version that this program does not know is not read further.
+// document reads an object of a kind, and calls check with it. If Kubernetes publishes an internal type of the kind, the object has that type.
+// An API version for which this program has no types is not decoded.
 func (r *reader) document(kind, text string, check func(runtime.Object)) {
 	raw, gvk, ok := r.typed(kind, text)
 	if !ok || !known().Recognizes(gvk) {
@@ -176,7 +167,8 @@ func (r *reader) document(kind, text string, check func(runtime.Object)) {
 	}
 }
 
-// typed returns the text as JSON, and its type if it is a version of the kind that the component knows.
+// typed converts a text to JSON, and returns its type. ok is false if the text is not an object of the kind, in an API version that the component
+// reads.
 func (r *reader) typed(kind, text string) (raw []byte, gvk schema.GroupVersionKind, ok bool) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") && !json.Valid([]byte(text)) { // hasJSONPrefix in k8s.io/apimachinery/pkg/util/yaml
 		r.refuse("write it as JSON, or as YAML that does not begin with {", "it begins with {, so it is read as JSON, which it is not")
@@ -202,7 +194,7 @@ func (r *reader) typed(kind, text string) (raw []byte, gvk schema.GroupVersionKi
 	return raw, schema.FromAPIVersionAndKind(is.APIVersion, kind), r.serves(is.APIVersion, kind)
 }
 
-// serves reports whether the component knows a version of a kind, and refuses it otherwise.
+// serves reports whether the component reads an API version of a kind. If it does not, that is a finding.
 func (r *reader) serves(apiVersion, kind string) bool {
 	if !components.Known(r.Minor) {
 		return true
@@ -223,7 +215,7 @@ func (r *reader) serves(apiVersion, kind string) bool {
 	return false
 }
 
-// versions returns the API versions of a kind that the component knows.
+// versions returns the API versions of a kind that the component reads in this version of Kubernetes.
 func (r *reader) versions(kind string) (all []string) {
 	for _, name := range components.Kinds(r.Component) {
 		apiVersion, of := name[:strings.LastIndexByte(name, '/')], name[strings.LastIndexByte(name, '/')+1:]
@@ -234,7 +226,7 @@ func (r *reader) versions(kind string) (all []string) {
 	return all
 }
 
-// decode reads an object and returns its unknown and repeated fields, too.
+// decode decodes an object. unknown says which fields are unknown or repeated.
 func decode(raw []byte, gvk schema.GroupVersionKind) (obj runtime.Object, unknown []string, err error) {
 	read := func(of serializer.CodecFactory) (runtime.Object, error) {
 		if gvk.Group == schedulerv1.GroupName || gvk.Group == kubeletv1.GroupName { // their internal types are in k8s.io/kubernetes
@@ -242,21 +234,21 @@ func decode(raw []byte, gvk schema.GroupVersionKind) (obj runtime.Object, unknow
 		}
 		return runtime.Decode(of.UniversalDecoder(), raw)
 	}
-	_, err = read(serializer.NewCodecFactory(known(), serializer.EnableStrict))
-	if strict, is := runtime.AsStrictDecodingError(err); is {
-		for _, e := range strict.Errors() {
-			if !slices.Contains(unknown, e.Error()) {
-				unknown = append(unknown, e.Error())
-			}
+	obj, err = read(serializer.NewCodecFactory(known(), serializer.EnableStrict))
+	strict, is := runtime.AsStrictDecodingError(err)
+	if !is {
+		return obj, nil, reason(err)
+	}
+	for _, e := range strict.Errors() {
+		if !slices.Contains(unknown, e.Error()) {
+			unknown = append(unknown, e.Error())
 		}
-	} else if err != nil {
-		return nil, nil, reason(err)
 	}
 	obj, err = read(serializer.NewCodecFactory(known()))
 	return obj, unknown, reason(err)
 }
 
-// reason returns the innermost error: what the decoders add names Go's types.
+// reason returns the innermost error. The outer ones name types of Go, which say nothing to the author of a file.
 func reason(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

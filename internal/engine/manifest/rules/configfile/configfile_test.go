@@ -31,7 +31,7 @@ func texts(found []Finding) string {
 	return strings.Join(all, "\n")
 }
 
-// A file is refused for the reason that the component gives.
+// The findings about a file contain the words of the component's own error message. A file with which the component starts has no findings.
 func TestCases(t *testing.T) {
 	for _, c := range configfiles.Cases(t) {
 		found := texts(Check(File{Component: c.Component, Argument: c.Argument, Text: c.Text, Minor: 34, Read: noFile}))
@@ -43,7 +43,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// What a version reads is what that version has.
+// Each version of Kubernetes has its own API versions, plugins and strictness.
 func TestVersions(t *testing.T) {
 	const scheduler = "{apiVersion: kubescheduler.config.k8s.io/v1beta3, kind: KubeSchedulerConfiguration, clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}}"
 	const kms = "{apiVersion: apiserver.config.k8s.io/v1, kind: EncryptionConfiguration, resources: [{resources: [secrets], providers: [{kms: {name: aws, endpoint: 'unix:///kms.sock'}}]}]}"
@@ -102,13 +102,13 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A scheduler of another image may have more plugins.
+// A scheduler that runs from another image may have more plugins than that of Kubernetes.
 func TestOtherScheduler(t *testing.T) {
 	const text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}, " +
 		"profiles: [{plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}}]}"
 	f := File{Component: components.Scheduler, Argument: "config", Text: inBlocks(text), Minor: 34, Read: noFile}
 	assert.Contains(t, texts(Check(f)), "the scheduler has no plugin Coscheduling")
-	f.Other = true
+	f.OtherImage = true
 	assert.Empty(t, Check(f))
 }
 
@@ -120,5 +120,5 @@ func TestFileOfAPlugin(t *testing.T) {
 	}
 	found := Check(File{Component: components.APIServer, Argument: "admission-control-config-file", Text: inBlocks(admission), Minor: 34, Read: read})
 	assert.Contains(t, texts(found), `the plugin PodSecurity: defaults.warn: Invalid value: "strict"`)
-	assert.Equal(t, "podsecurity.yaml", found[0].Other)
+	assert.Equal(t, "podsecurity.yaml", found[0].Path)
 }

@@ -1,77 +1,59 @@
 package configfile
 
 import (
+	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletv1 "k8s.io/kubelet/config/v1"
-	kubeletv1alpha1 "k8s.io/kubelet/config/v1alpha1"
-	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// credentialProvider has the fields of a provider that all versions have.
-type credentialProvider struct {
-	name, apiVersion string
-	images           []string
-	cached           bool
-}
-
-// providersOf returns the providers of a configuration of any version.
-func providersOf(obj runtime.Object) (all []credentialProvider) {
-	switch config := obj.(type) {
-	case *kubeletv1.CredentialProviderConfig:
-		for _, p := range config.Providers {
-			all = append(all, credentialProvider{p.Name, p.APIVersion, p.MatchImages, p.DefaultCacheDuration != nil})
-		}
-	case *kubeletv1beta1.CredentialProviderConfig:
-		for _, p := range config.Providers {
-			all = append(all, credentialProvider{p.Name, p.APIVersion, p.MatchImages, p.DefaultCacheDuration != nil})
-		}
-	case *kubeletv1alpha1.CredentialProviderConfig:
-		for _, p := range config.Providers {
-			all = append(all, credentialProvider{p.Name, p.APIVersion, p.MatchImages, p.DefaultCacheDuration != nil})
-		}
-	}
-	return all
-}
-
-// credentialProviders is validateCredentialProviderConfig in pkg/credentialprovider/plugin of Kubernetes.
+// credentialProviders is validateCredentialProviderConfig in pkg/credentialprovider/plugin of Kubernetes. The object may have any version of the
+// kind: v1 has the fields of all of them.
 func (r *reader) credentialProviders(obj runtime.Object) {
-	root, providers := field.NewPath("providers"), providersOf(obj)
-	if len(providers) == 0 {
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		return
+	}
+	var config kubeletv1.CredentialProviderConfig
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return
+	}
+	root := field.NewPath("providers")
+	if len(config.Providers) == 0 {
 		r.refuseAll(field.ErrorList{field.Required(root, "at least one provider is required")})
 	}
 	var names []string
-	for i, p := range providers {
-		at := root.Index(i)
-		if slices.Contains(names, p.name) {
-			r.refuseAll(field.ErrorList{field.Duplicate(at.Child("name"), p.name)})
+	for i := range config.Providers {
+		p, at := &config.Providers[i], root.Index(i)
+		if slices.Contains(names, p.Name) {
+			r.refuseAll(field.ErrorList{field.Duplicate(at.Child("name"), p.Name)})
 		}
-		names = append(names, p.name)
+		names = append(names, p.Name)
 		r.credentialProvider(at, p)
 	}
 }
 
-func (r *reader) credentialProvider(at *field.Path, p credentialProvider) {
+func (r *reader) credentialProvider(at *field.Path, p *kubeletv1.CredentialProvider) {
 	versions := []string{"credentialprovider.kubelet.k8s.io/v1", "credentialprovider.kubelet.k8s.io/v1beta1", "credentialprovider.kubelet.k8s.io/v1alpha1"}
-	if regex.Of(`[/ ]|^\.{0,2}$`).MatchString(p.name) {
-		r.invalid(at.Child("name"), p.name, "must be the name of a file in image-credential-provider-bin-dir")
+	if regex.Of(`[/ ]|^\.{0,2}$`).MatchString(p.Name) {
+		r.invalid(at.Child("name"), p.Name, "must be the name of a file in image-credential-provider-bin-dir")
 	}
-	if !slices.Contains(versions, p.apiVersion) {
-		r.refuseAll(field.ErrorList{field.NotSupported(at.Child("apiVersion"), p.apiVersion, versions)})
+	if !slices.Contains(versions, p.APIVersion) {
+		r.refuseAll(field.ErrorList{field.NotSupported(at.Child("apiVersion"), p.APIVersion, versions)})
 	}
-	if len(p.images) == 0 {
+	if len(p.MatchImages) == 0 {
 		r.refuseAll(field.ErrorList{field.Required(at.Child("matchImages"), "at least one pattern is required")})
 	}
-	for n, image := range p.images {
+	for n, image := range p.MatchImages {
 		if regex.Of(`://|\s`).MatchString(image) {
 			r.invalid(at.Child("matchImages").Index(n), image, "must be a host and a path without a scheme")
 		}
 	}
-	if !p.cached {
+	if p.DefaultCacheDuration == nil {
 		r.refuseAll(field.ErrorList{field.Required(at.Child("defaultCacheDuration"), "")})
 	}
 }

@@ -1,15 +1,13 @@
 package configfile
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	scheduler "k8s.io/kube-scheduler/config/v1"
-	"sigs.k8s.io/yaml"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 )
@@ -71,7 +69,7 @@ func (r *reader) share(at *field.Path, n *int32) {
 	}
 }
 
-// plugins checks that the scheduler has the plugins of a profile, and the fields of their arguments.
+// plugins checks whether the scheduler has the plugins that a profile enables, and whether the plugins have the arguments in the profile.
 func (r *reader) plugins(at *field.Path, profile *scheduler.KubeSchedulerProfile) {
 	if p := profile.Plugins; p != nil {
 		for _, set := range []struct {
@@ -108,10 +106,11 @@ func (r *reader) plugins(at *field.Path, profile *scheduler.KubeSchedulerProfile
 	}
 }
 
-// plugin refuses a plugin that no version of the scheduler's own image has, or not the chosen one (frameworkImpl in pkg/scheduler/framework/runtime).
+// plugin refuses a plugin that the scheduler of the chosen Kubernetes version does not have (NewFramework in pkg/scheduler/framework/runtime). It
+// refuses none if the scheduler may run from another image.
 func (r *reader) plugin(at *field.Path, name string) {
 	row := components.SchedulerPlugin(name)
-	if _, has := row.In(r.Minor); has || r.Other || !components.Known(r.Minor) {
+	if _, has := row.In(r.Minor); has || r.OtherImage || !components.Known(r.Minor) {
 		return
 	}
 	what := "the scheduler has no plugin " + name
@@ -122,7 +121,7 @@ func (r *reader) plugin(at *field.Path, name string) {
 	r.refuse("correct the name, or remove it", "%s: %s", at, what)
 }
 
-// pluginArguments checks that the arguments of a plugin have the fields of its kind.
+// pluginArguments checks the arguments of a plugin against their type.
 func (r *reader) pluginArguments(at *field.Path, config scheduler.PluginConfig) {
 	gvk := scheduler.SchemeGroupVersion.WithKind(config.Name + "Args")
 	raw := config.Args.Raw
@@ -133,8 +132,11 @@ func (r *reader) pluginArguments(at *field.Path, config scheduler.PluginConfig) 
 	if err != nil {
 		return
 	}
-	if err := yaml.UnmarshalStrict(bytes.TrimSpace(raw), args); err != nil {
-		text := err.Error()
-		r.refuse("correct its name, or remove it", "%s: %s", at, cmp.Or(strings.TrimPrefix(text[strings.LastIndex(text, "json: ")+1:], "son: "), text))
+	unknown, err := kjson.UnmarshalStrict(raw, args)
+	if err != nil {
+		unknown = []error{err}
+	}
+	for _, e := range unknown {
+		r.refuse("correct its name, or remove it", "%s: %s", at, strings.TrimPrefix(e.Error(), "json: "))
 	}
 }

@@ -62,7 +62,7 @@ func (r *reader) authentication(obj runtime.Object) {
 	}
 }
 
-// authorization is ValidateAuthorizationConfiguration. It looks for the kubeconfig of a webhook on this machine, which is another.
+// authorization is ValidateAuthorizationConfiguration, but for its check that the kubeconfig of a webhook exists: the file is on another machine.
 func (r *reader) authorization(obj runtime.Object) {
 	config, ok := obj.(*apiserver.AuthorizationConfiguration)
 	if !ok {
@@ -84,8 +84,8 @@ func (r *reader) tracing(obj runtime.Object) {
 	}
 }
 
-// admission reads the configuration of the admission plugins (ReadAdmissionConfiguration in k8s.io/apiserver/pkg/admission). Two plugins may have
-// the whole file for themselves, in a form of before there were kinds.
+// admission reads the configuration of the admission plugins (ReadAdmissionConfiguration in k8s.io/apiserver/pkg/admission). In an older form
+// without a kind, the whole file is the configuration of ImagePolicyWebhook or of PodNodeSelector: it is not checked.
 func (r *reader) admission() {
 	var old map[string]any
 	if err := yaml.Unmarshal([]byte(r.Text), &old); err == nil && (old["imagePolicy"] != nil || old["podNodeSelectorPluginConfig"] != nil) {
@@ -106,13 +106,13 @@ func (r *reader) admission() {
 				text = string(plugin.Configuration.Raw)
 			} else if plugin.Path != "" {
 				text, given = r.Read(plugin.Path)
-				r.other = plugin.Path
+				r.path = plugin.Path
 			}
 			if given && strings.TrimSpace(text) != "" {
 				r.at = "the plugin " + plugin.Name + ": "
 				r.pluginConfiguration(plugin.Name, text)
 			}
-			r.at, r.other = "", ""
+			r.at, r.path = "", ""
 		}
 	})
 }
@@ -126,20 +126,21 @@ func (r *reader) pluginConfiguration(plugin, text string) {
 			}
 		})
 	case "EventRateLimit":
-		r.document("Configuration", text, func(runtime.Object) {})
-		r.eventLimits(text)
+		if raw, _, ok := r.typed("Configuration", text); ok {
+			r.eventLimits(raw)
+		}
 	}
 }
 
 // eventLimits is ValidateConfiguration in plugin/pkg/admission/eventratelimit/apis/eventratelimit/validation of Kubernetes.
-func (r *reader) eventLimits(text string) {
+func (r *reader) eventLimits(raw []byte) {
 	var config struct {
 		Limits []struct {
 			Type       string
 			QPS, Burst int64
 		}
 	}
-	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+	if err := yaml.Unmarshal(raw, &config); err != nil {
 		r.refuse("correct the text", "it is not read: %v", err)
 		return
 	}

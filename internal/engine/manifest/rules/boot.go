@@ -282,8 +282,10 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 // hasOtherImage reports whether a component may run from another image than the one that Kubernetes publishes: the manifest names another image
 // repository, or may patch the component's pod.
 func hasOtherImage(spec *bootstrapv1.KubeadmConfigSpec, component string) bool {
+	folders := []string{path.Clean(spec.InitConfiguration.Patches.Directory), path.Clean(spec.JoinConfiguration.Patches.Directory)}
 	return spec.ClusterConfiguration.ImageRepository != "" || slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool {
-		return strings.HasPrefix(path.Base(f.Path), component)
+		name := path.Clean(f.Path)
+		return strings.HasPrefix(path.Base(name), component) && slices.Contains(folders, path.Dir(name))
 	})
 }
 

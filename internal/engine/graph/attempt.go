@@ -112,13 +112,14 @@ func (n *resource) visible(ctx context.Context, x *Executor) bool {
 	return err == nil && have != nil
 }
 
-// remove deletes the resource, if it is owned, and waits until it does not exist.
-func (n *resource) remove(ctx context.Context, x *Executor) error {
+// remove deletes the resource, if it is owned, and waits until it does not exist. left is when
+// others have left it behind; zero if none has.
+func (n *resource) remove(ctx context.Context, x *Executor, left time.Time) error {
 	if n.role == RoleExisting || n.role.dependent() {
 		return nil
 	}
 	a := x.attempt(n)
-	a.stale = n.role == RoleSwept
+	a.stale, a.leftAt = n.role == RoleSwept, left
 	return a.repeat(ctx, a.convergeDeleted)
 }
 
@@ -138,6 +139,7 @@ type attempt struct {
 	deleted     bool          // Delete was accepted
 	announced   bool          // the Deleting event was sent
 	acted       time.Time     // time of the last write
+	leftAt      time.Time     // when what it deletes was left behind by others
 	stepped     time.Time     // time of the last accepted Update, from which the time limit counts
 	late        time.Duration // for how long AWS had throttled calls of this run at that time
 	replaced    bool          // Create was accepted since the last Update, which has deleted the resource
@@ -281,7 +283,10 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 	err = a.writing(ctx, func(ctx context.Context) error { return a.behaviour.remove(ctx, a.x.Cloud, have) })
 	a.x.Cloud.Forget(&a.asked)
 	if err == nil {
-		a.left.Do(func() { close(a.leaves) })
+		a.left.Do(func() {
+			a.gone = a.x.Cloud.Clock.Now()
+			close(a.leaves)
+		})
 	}
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
@@ -296,6 +301,9 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 	case err == nil:
 		if !a.deleted {
 			a.acted, a.polls = a.x.Cloud.Clock.Now(), 0
+			if a.role == RoleSwept && !a.leftAt.IsZero() { // AWS began to delete it then
+				a.acted = a.leftAt
+			}
 		}
 		a.deleted, a.stale = true, true
 		return false, NotYet(errors.New("its deletion"))

@@ -186,7 +186,11 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	waits := func(n Resource) []wait { return before[n] }
 	ahead := timesAhead(backwards, waits, removes(nil))
 	return x.walk(ctx, backwards, waits, func(ctx context.Context, n Resource) error {
-		return n.remove(cloud.WithAhead(ctx, ahead[n]), x)
+		var left time.Time // when the last of those deleted before it has left something behind
+		for _, w := range before[n] {
+			left = latest(left, w.resource.lingersSince())
+		}
+		return n.remove(cloud.WithAhead(ctx, ahead[n]), x, left)
 	})
 }
 

@@ -39,12 +39,13 @@ type Resource interface {
 	deletedBehind() func(plan.ID) bool
 	existing() <-chan struct{}
 	leaving() <-chan struct{}
+	lingersSince() time.Time
 	wasWritten() bool
 	plan(ctx context.Context, x *Executor, deep depth) (plan.Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
 	visible(ctx context.Context, x *Executor) bool
-	remove(ctx context.Context, x *Executor) error
+	remove(ctx context.Context, x *Executor, left time.Time) error
 	recall() bool
 	forget()
 	rehearse(ctx context.Context, c *cloud.Clients, d plan.Diff) error
@@ -111,6 +112,7 @@ type resource struct {
 	closing sync.Once
 	leaves  chan struct{} // closed when AWS has accepted the deletion
 	left    sync.Once
+	gone    time.Time       // when AWS accepted the deletion
 	asked   cloud.Questions // the queries of find, whose answers are discarded after a write
 	pending time.Time       // time of a create call whose answer was lost
 	seen    time.Time       // time of the last read
@@ -186,6 +188,15 @@ func (n *resource) Observed() State { return n.state() }
 func (n *resource) existing() <-chan struct{} { return n.exists }
 
 func (n *resource) leaving() <-chan struct{} { return n.leaves }
+
+// lingersSince returns when AWS accepted the deletion of a resource that leaves something behind;
+// zero for others. It is called after the deletion.
+func (n *resource) lingersSince() time.Time {
+	if l, is := n.Desired().(Lingering); is && l.Lingers() > 0 {
+		return n.gone
+	}
+	return time.Time{}
+}
 
 func (n *resource) wasWritten() bool { return n.written.Load() }
 

@@ -113,3 +113,35 @@ func TestMakespan(t *testing.T) {
 		}
 	}
 }
+
+// A deletion without a manifest takes as long as its plan says, and no longer than one with it.
+func TestMakespanByName(t *testing.T) {
+	for i, file := range enginetest.Examples(t) {
+		if part, of := sweep.Part(); of > 0 && i%of != part || of == 0 && i%6 != 1 && enginetest.Name(file) != "quickstart" {
+			continue
+		}
+		t.Run(enginetest.Name(file), func(t *testing.T) {
+			const poll = 2 * time.Second
+			m := enginetest.LoadQuick(t, file)
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, 0)
+				enginetest.Prepare(t, a, m)
+				enginetest.MustApply(t, m, a)
+				time.Sleep(enginetest.Booting)
+				with, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				p, err := enginetest.ByName(m.Name, a).PlanDelete(t.Context(), enginetest.Everything)
+				require.NoError(t, err)
+				began := time.Now()
+				_, err = enginetest.ByName(m.Name, a).Delete(t.Context(), enginetest.Everything)
+				require.NoError(t, err)
+				took := time.Since(began)
+				t.Logf("%s, expected %s, %s with the manifest", took, p.Expected, with.Expected)
+				tolerance := max(p.Expected/50, 2*poll) // which group refers to which, only AWS's refusals say
+				require.GreaterOrEqual(t, took, p.Expected)
+				require.LessOrEqual(t, took, p.Expected+tolerance)
+				require.LessOrEqual(t, p.Expected, with.Expected+tolerance)
+			})
+		})
+	}
+}

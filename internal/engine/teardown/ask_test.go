@@ -365,16 +365,16 @@ func TestAskClusterCalls(t *testing.T) {
 				})
 				n, ops := enginetest.Counted(calls)
 				t.Logf("%d calls %v", n, ops)
-				most := map[bool]int{false: 86, true: 94}[byName] // of which 5 ask whether something is protected
-				if ask {
-					most += more
-				}
-				require.LessOrEqual(t, n, most)
 				for op, times := range ops {
 					if op == "DescribeInstances" || byName && (strings.HasPrefix(op, "Delete") || op == "DescribeNetworkInterfaces") {
 						n -= times
 					}
 				}
+				most := map[bool]int{false: 80, true: 54}[byName] // of which 5 ask whether something is protected
+				if ask {
+					most += more
+				}
+				require.LessOrEqual(t, n, most)
 				return n
 			}
 			without, with := cost(false), cost(true)

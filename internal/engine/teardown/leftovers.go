@@ -183,7 +183,7 @@ func (a *adder) deletedAfter(n graph.Resource, needs []graph.Edge) bool {
 
 // rules are the edges of a leftover that do not follow from its references: resources
 // that run pods are deleted before the network interfaces that are left behind, and
-// before the EKS cluster that they are a part of.
+// before the EKS cluster that they are a part of; of some kinds, one after the other.
 func (a *adder) rules(p *pending) []graph.Edge {
 	switch {
 	case p.Kind.Name == ec2.InterfacesKind:
@@ -192,6 +192,9 @@ func (a *adder) rules(p *pending) []graph.Edge {
 		edges := graph.Exists(a.known...)
 		for _, n := range a.g.Resources() {
 			if n.ID().Kind() == ec2.InterfacesKind {
+				edges = append(edges, graph.Exists(n)...)
+			}
+			if p.Kind.OneByOne && n.ID().Kind() == p.Kind.Name {
 				edges = append(edges, graph.Exists(n)...)
 			}
 		}

@@ -111,7 +111,7 @@ func (s *search) list(ctx context.Context, searched func(*kind.Kind) bool) error
 }
 
 func (s *search) leftover(f kind.Found) Leftover {
-	l := Leftover{Found: f, Name: f.Tags.Printable("Name"), Origin: "found by its tag", Created: s.of.Created(f.Tags)}
+	l := Leftover{Found: f, Name: f.Tags.Printable("Name"), Origin: "found by its tag", Created: f.Kind.InCluster && s.of.Created(f.Tags)}
 	if l.Created {
 		what := createdFor(f.Tags)
 		l.Name, l.Origin = cmp.Or(what, l.Name), "made in the cluster"

@@ -172,9 +172,7 @@ func natGatewayKind() *kind.Kind {
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},
 	}, kind.Functions[NATGatewayState]{
 		List: kind.Tagged(NATGateways), Delete: &NATGateway{},
-		Refers: func(s NATGatewayState) []string {
-			return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC), InterfacesAlias(s.VPC)}
-		},
+		Refers: func(s NATGatewayState) []string { return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC)} },
 		Uses:   func(s NATGatewayState) []string { return []string{s.Address} },
 		Status: func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
 	})

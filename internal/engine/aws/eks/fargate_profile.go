@@ -226,7 +226,7 @@ const FargateProfileKind = "fargate-profile"
 // fargateProfileKind declares Fargate profiles.
 func fargateProfileKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: FargateProfileKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		Name: FargateProfileKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true, OneByOne: true,
 		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
 	}, kind.Functions[FargateProfileState]{

@@ -382,6 +382,7 @@ func classicLoadBalancerKind() *kind.Kind {
 		Rehearsed: true,
 		Area:      plan.AreaLoadBalancer,
 		Behind:    ec2.MachineKind,
+		InCluster: true,
 		ReadActions: []string{
 			"ec2:DescribeAccountAttributes",
 			"ec2:GetSecurityGroupsForVpc",

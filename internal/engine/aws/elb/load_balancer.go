@@ -504,6 +504,7 @@ func loadBalancerKind() *kind.Kind {
 		Rehearsed: true,
 		Area:      plan.AreaLoadBalancer,
 		Behind:    ec2.MachineKind,
+		InCluster: true,
 		ReadActions: []string{
 			"ec2:DescribeAccountAttributes",
 			"ec2:GetSecurityGroupsForVpc",

@@ -312,7 +312,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 // targetGroupKind declares target groups.
 func targetGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "target-group", Rehearsed: true, Area: plan.AreaLoadBalancer,
+		Name: "target-group", Rehearsed: true, InCluster: true, Area: plan.AreaLoadBalancer,
 		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{

@@ -41,6 +41,8 @@ type Kind struct {
 	// Behind names a kind. AWS has accepted the deletion of all its resources before one of this kind is
 	// deleted: a machine that AWS does not terminate keeps the load balancer by whose name it is reached.
 	Behind string
+	// OneByOne: AWS refuses to delete one of a cluster while it deletes another.
+	OneByOne bool
 
 	// Borrowed: the cloud ID is that of an object that another kind deletes, such as the
 	// machine in the init marker, or the security group of rules. That a resource of this

@@ -112,6 +112,14 @@ func (l *leftover[S]) Takes() (create, remove time.Duration) {
 	return 0, remove
 }
 
+// Lingers implements graph.Lingering.
+func (l *leftover[S]) Lingers() time.Duration {
+	if x, ok := l.Deleter.(graph.Lingering); ok {
+		return x.Lingers()
+	}
+	return 0
+}
+
 // Blockers implements graph.Explained.
 func (l *leftover[S]) Blockers(ctx context.Context, c *cloud.Clients, have *S) string {
 	if e, ok := l.Deleter.(graph.Explained[S]); ok {

@@ -35,7 +35,7 @@ func TestIdentitiesOfAnotherFile(t *testing.T) {
 	assert.Contains(
 		t,
 		s.err.String(),
-		"spec.identityRef.name: there is no AWSClusterRoleIdentity/team-a in the input — add it, or use --identities FILE: the input has no AWSClusterRoleIdentity",
+		"spec.identityRef.name: there is no AWSClusterRoleIdentity/team-a in the input — add it, pass --identities FILE, or remove spec.identityRef of the cluster to use your own credentials: the input has no AWSClusterRoleIdentity",
 	)
 	s.types(0, "cluster", "validate", "-f", manifest, "--identities", identities, "--strict")
 	s.types(3, "cluster", "validate", "-f", manifest, "--identities", manifest)

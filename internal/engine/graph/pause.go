@@ -97,6 +97,8 @@ func (a *attempt) expected() time.Duration {
 		return 0
 	case a.deleted:
 		return remove
+	case a.replaced: // the update has deleted it, and it was created since
+		return create
 	case a.updated.OnlyTags():
 		return 0
 	case len(a.updated) > 0:

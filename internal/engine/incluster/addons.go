@@ -211,7 +211,9 @@ func (a *Addons) Blocked(ctx context.Context, k *kube.Client) error {
 func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
 	object := o.object()
 	at, err := k.Kind(ctx, object)
-	if errors.As(err, new(*kube.UnknownKindError)) && a.brought(o.Definition()) {
+	if errors.As(err, new(*kube.UnknownKindError)) && !o.Builtin() {
+		// Its definition may come from elsewhere, also before the object is applied: until then, it concerns
+		// no other resource (CAPI's controller of ClusterResourceSets applies the others, too, and tries again).
 		return "", nil
 	}
 	if err != nil {

@@ -95,22 +95,19 @@ func TestAddonsWebhook(t *testing.T) {
 	})
 }
 
-// An object that the API server rejects is reported with its position, without a wait:
-// before the first write if possible, otherwise after the other objects are applied.
+// An object that the API server rejects is reported with its position, without a wait, after
+// the other objects are applied.
 func TestAddonsWrong(t *testing.T) {
 	for name, tt := range map[string]struct {
 		yaml, want string
-		refused    bool
 	}{
 		"unknown kind": {
 			"apiVersion: example.net/v1\nkind: Gadget\nmetadata: {name: a}\n",
 			"Gadget a (dir/mine.yaml:1): the API server does not serve the kind Gadget of example.net/v1; bring its CustomResourceDefinition too",
-			true,
 		},
 		"no namespace": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n",
 			`ConfigMap nowhere/a (dir/mine.yaml:1): namespaces "nowhere" not found; bring its Namespace too`,
-			false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,13 +120,30 @@ func TestAddonsWrong(t *testing.T) {
 				require.ErrorContains(t, err, tt.want)
 				require.ErrorContains(t, err, "resource-set/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
-				assert.Equal(t, tt.refused, errors.As(err, new(*plan.RefusedError)))
+				assert.False(t, errors.As(err, new(*plan.RefusedError)))
 				enginetest.Inside(a, func(c *kubesim.Cluster) {
-					assert.Equal(t, tt.refused, c.Get("/api/v1/namespaces/default/configmaps/b") == nil)
+					assert.NotNil(t, c.Get("/api/v1/namespaces/default/configmaps/b"))
 				})
 			})
 		})
 	}
+}
+
+// An object whose kind nobody has defined yet keeps no other resource from its changes, in this run or in a later one.
+func TestAddonOfUndefinedKind(t *testing.T) {
+	m := withAddon(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		for workers := range int32(2) {
+			m.Deployments[0].Object.Spec.Replicas = new(workers + 1)
+			_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+			require.ErrorContains(t, err, "bring its CustomResourceDefinition too")
+			assert.False(t, errors.As(err, new(*plan.RefusedError)))
+			steps := stepsOf(t, m, a)
+			require.Len(t, steps, 1)
+			assert.Equal(t, plan.ID("resource-set/mine.yaml"), steps[0].Resource)
+		}
+	})
 }
 
 // Objects in the cluster are deleted with it: a deletion does not call the API server for

@@ -152,7 +152,10 @@ func (g *NodeGroup) Takes() (create, remove time.Duration) {
 
 // UpdateTakes implements graph.UpdateTimed.
 func (g *NodeGroup) UpdateTakes(d plan.Diff) time.Duration {
-	if d.Has("version", "releaseVersion", "launchTemplate.version") {
+	switch {
+	case d.Has("status"): // it is deleted, and then created again
+		return nodeGroupDeleteTime
+	case d.Has("version", "releaseVersion", "launchTemplate.version"):
 		return nodeGroupCreateTime // for the first nodes; the first read finds it busy
 	}
 	return nodeGroupConfigTime

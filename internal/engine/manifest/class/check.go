@@ -148,9 +148,16 @@ func (e *expander) checkVariable(path string, at Place) {
 	for _, v := range e.class.Spec.Variables {
 		names = append(names, v.Name)
 	}
-	if name, _ := steps[0].(string); name != builtinName && !slices.Contains(names, name) {
+	if name, _ := steps[0].(string); name != builtinName && !slices.Contains(names, name) && !e.discovers() {
 		e.fail(at, fmt.Sprintf("the ClusterClass has no variable %q", name), availableNames("its variables are ", slices.Values(names)))
 	}
+}
+
+// discovers reports whether a runtime extension defines variables of the class, too.
+func (e *expander) discovers() bool {
+	return slices.ContainsFunc(e.class.Spec.Patches, func(p clusterv1.ClusterClassPatch) bool {
+		return p.External != nil && p.External.DiscoverVariablesExtension != ""
+	})
 }
 
 // checkSelector rejects a selector that can match nothing.

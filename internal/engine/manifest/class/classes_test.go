@@ -254,6 +254,13 @@ func TestClassRules(t *testing.T) {
 			[]string{"  - name: instance types\n    definitions:", "  - name: extension\n    external: {generatePatchesExtension: x}\n  - name: instance types\n    definitions:"},
 			`cluster.yaml:113: ClusterClass/self-managed spec.patches[1].external: the patch "extension" uses a runtime extension, which needs a management cluster — write its changes as jsonPatches`,
 		},
+		"external patch that defines variables": {
+			[]string{
+				"  - name: instance types\n    definitions:", "  - name: extension\n    external: {generatePatchesExtension: x, discoverVariablesExtension: variables}\n  - name: instance types\n    definitions:",
+				"    variables:\n    - name: ", "    variables:\n    - {name: clusterConfig, value: {}}\n    - name: ",
+			},
+			`cluster.yaml:114: ClusterClass/self-managed spec.patches[1].external: the patch "extension" uses a runtime extension, which needs a management cluster — write its changes as jsonPatches`,
+		},
 		"path missing": {
 			[]string{patch, strings.Replace(patch, "spec/region", "spec/network/vpcs/a", 1)},
 			`cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: the patch "region and key pair" for AWSClusterTemplate/self-managed: add /spec/template/spec/network/vpcs/a cannot be applied: doc is missing path: "/spec/template/spec/network/vpcs/a" — add the parent of the field first, or set it in the template`,

@@ -131,6 +131,9 @@ func (e *expander) values(ctx context.Context, definitions map[string]*definitio
 	for i, v := range set {
 		place := at.Below(fmt.Sprintf("[%d]", i))
 		d := definitions[v.Name]
+		if d == nil && e.discovers() { // what the extension would make of it, its patch says
+			continue
+		}
 		if d == nil {
 			e.fail(place.Below("name"), fmt.Sprintf("the ClusterClass has no variable %q", v.Name), availableNames("its variables are ", maps.Keys(definitions)))
 			continue

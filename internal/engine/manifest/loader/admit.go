@@ -200,8 +200,15 @@ func (l *loader) elsewhere(o *manifest.Entry, path, name string) string {
 	if len(all) != 1 || all[0] == path {
 		return ""
 	}
+	is, should := parentOf(path), parentOf(all[0])
+	if !strings.HasPrefix(is, should) && !strings.HasPrefix(should, is) { // "version" of an image is not that of Ignition
+		return ""
+	}
 	return all[0]
 }
+
+// parentOf returns the path of the object that has a field, with a dot at its end; "" for the document.
+func parentOf(path string) string { return path[:strings.LastIndexByte(path, '.')+1] }
 
 // nameNow returns the name of a field that had another one in v1alpha3; "" for any other field.
 func nameNow(o *manifest.Entry, path string) string {

@@ -238,11 +238,21 @@ func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 
 // ignoreOther warns about an object that is not one of Cluster API.
 func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
-	fix := "to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"
-	if manifest.IsClusterGroup(gv.Group) {
-		fix = "nothing in the input refers to it"
+	what, fix := "%s in %s is not part of a cluster and is ignored", "to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"
+	switch {
+	case isOfManagement(gv.Group):
+		what, fix = "%s in %s is for a management cluster and is ignored", ""
+	case manifest.IsClusterGroup(gv.Group):
+		fix = ""
 	}
-	l.ignore(o, gv.Group, fmt.Sprintf("%s in %s is not part of a cluster and is ignored", o.Kind, gv), fix)
+	l.ignore(o, gv.Group, fmt.Sprintf(what, o.Kind, gv), fix)
+}
+
+// isOfManagement reports whether objects of an API group describe other clusters, in the cluster of a tool that manages them.
+func isOfManagement(group string) bool {
+	return slices.ContainsFunc([]string{
+		"argoproj.io", "cattle.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "weave.works",
+	}, func(tool string) bool { return group == tool || strings.HasSuffix(group, "."+tool) })
 }
 
 // ignore warns about an object and keeps it aside.

@@ -203,7 +203,7 @@ func TestOtherProviders(t *testing.T) {
 	for kind, want := range map[string]string{
 		"addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy":             "HelmReleaseProxy is ignored: the Helm add-on provider creates and maintains it",
 		"ipam.cluster.x-k8s.io/v1beta1 InClusterIPPool":                 "InClusterIPPool is ignored",
-		"operator.cluster.x-k8s.io/v1alpha2 CoreProvider":               "CoreProvider in operator.cluster.x-k8s.io/v1alpha2 is not part of a cluster and is ignored — nothing in the input refers to it",
+		"operator.cluster.x-k8s.io/v1alpha2 CoreProvider":               "CoreProvider in operator.cluster.x-k8s.io/v1alpha2 is not part of a cluster and is ignored",
 		"runtime.cluster.x-k8s.io/v1beta2 ExtensionConfig":              "ExtensionConfig is ignored: runtime extensions are not supported, and nothing in the input refers to it",
 		"infrastructure.cluster.x-k8s.io/v1alpha1 KarpenterMachinePool": "KarpenterMachinePool is ignored",
 		"infrastructure.cluster.x-k8s.io/v1beta1 AzureCluster":          "AzureCluster is ignored",

@@ -158,7 +158,12 @@ func (l *loader) identitySecret(o *manifest.Entry, name string) *corev1.Secret {
 		}
 	}
 	if found == nil {
-		l.missingObject(o, "spec.secretRef", manifest.KindSecret, name)
+		if len(l.ofKind(manifest.KindSecret)) > 0 || l.asideNamed(manifest.KindSecret, name) != nil { // a wrong name, or a Secret that cannot be read
+			l.missingObject(o, "spec.secretRef", manifest.KindSecret, name)
+			return nil
+		}
+		l.absent(o.Problem("spec.secretRef", fmt.Sprintf("there is no %s/%s in the input", manifest.KindSecret, name), "its keys do not belong into "+
+			"Git: pass a file with the Secret with --identities FILE, or remove spec.identityRef of the cluster to use your own credentials"))
 		return nil
 	}
 	found.Used = true

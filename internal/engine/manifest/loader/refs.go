@@ -88,7 +88,7 @@ func (l *loader) namesOf(kind, name string) string {
 	}
 	if len(names) == 0 {
 		if isIdentity(kind) {
-			return fmt.Sprintf("add it, or use --identities FILE: the input has no %s", kind)
+			return fmt.Sprintf("add it, pass --identities FILE, or remove spec.identityRef of the cluster to use your own credentials: the input has no %s", kind)
 		}
 		return fmt.Sprintf("add it: the input has no %s", kind)
 	}

@@ -267,7 +267,8 @@ func loneName(m map[string]any) string {
 // mayHaveTemplate reports whether a field takes {{ … }}: names that Cluster API generates, and
 // names of users of a Node.
 func mayHaveTemplate(path string) bool {
-	return strings.HasSuffix(path, ".template") || strings.HasSuffix(path, ".imageLookupFormat") || strings.Contains(path, "iamAuthenticatorConfig.")
+	return strings.HasSuffix(path, ".template") || strings.HasSuffix(path, ".imageLookupFormat") || strings.Contains(path, "iamAuthenticatorConfig.") ||
+		strings.Contains(path, "accessEntries[].")
 }
 
 // planes are the kinds of control planes that this program takes.

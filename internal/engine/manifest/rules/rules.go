@@ -308,7 +308,11 @@ func (c *checks) checkMachineSpec(o *manifest.Entry, path string, spec infrav1.A
 func (c *checks) checkVersion(o *manifest.Entry, path, version string) {
 	v, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	if err == nil && (v.Major != 1 || v.Minor < oldestMinor) {
-		c.fail(o.Problem(path, fmt.Sprintf("Kubernetes %s is not supported", version), fmt.Sprintf("use v1.%d or newer", oldestMinor)))
+		fix := fmt.Sprintf("use v1.%d or newer", oldestMinor)
+		if c.cluster.EKS != nil {
+			fix = "use a version that EKS offers: aws eks describe-cluster-versions"
+		}
+		c.fail(o.Problem(path, fmt.Sprintf("Kubernetes %s is not supported", version), fix))
 	}
 }
 

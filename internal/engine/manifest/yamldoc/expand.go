@@ -305,7 +305,7 @@ func (v *Variables) private(name string, of Use) string {
 	case isOfShell(name):
 		return "every shell has one of this name"
 	case of < useSetting && !v.fields[name]:
-		return "only text for machines or for the cluster has it"
+		return "only text that is passed on has it, for machines, the cluster or other tools"
 	}
 	return ""
 }

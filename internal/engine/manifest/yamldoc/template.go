@@ -243,6 +243,9 @@ func usesOf(apiVersion, kind string) func(path string, whole bool) Use {
 func UseIn(kind, path string, whole bool) Use {
 	switch {
 	case strings.HasPrefix(path, "metadata.annotations.") || strings.Contains(path, ".metadata.annotations."):
+		if regex.Of(`(^|\.)metadata\.annotations\.([a-z0-9.-]+\.)?x-k8s\.io/`).MatchString(path) {
+			return UseField // of Cluster API, such as the sizes for the autoscaler
+		}
 		return useText
 	case kind == manifest.KindConfigMap || kind == manifest.KindSecret:
 		return useOfData(path)

@@ -76,7 +76,7 @@ func TestTemplates(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"echo ${HOME}":              "the variable HOME is not taken from the environment: every shell has one of this name — pass --set HOME to take it, or --set HOME=VALUE, or write $${HOME} to keep ${HOME}",
-		"echo ${IMAGE_TAG}":         "the variable IMAGE_TAG is not taken from the environment: only text for machines or for the cluster has it — pass --set IMAGE_TAG",
+		"echo ${IMAGE_TAG}":         "the variable IMAGE_TAG is not taken from the environment: only text that is passed on has it, for machines, the cluster or other tools — pass --set IMAGE_TAG",
 		"echo ${UNKNOWN}":           "the variable UNKNOWN is not set — set it with --set UNKNOWN=VALUE, or write $${UNKNOWN} to keep ${UNKNOWN}",
 		"echo ${AWS_SESSION_TOKEN}": "is not taken from the environment: its name is that of a credential",
 		"echo ${A%%.*}":             "the variable expression ${A%%.*} is not supported",
@@ -90,7 +90,28 @@ func TestTemplates(t *testing.T) {
 	c = manifests.MustLoad(t, asTemplate(t, "docker run x:${IMAGE_TAG:-v1}"), o)
 	assert.Equal(t, "docker run x:v1\n", manifests.Commands(c))
 	assert.Contains(t, strings.Join(manifests.Warnings(c), "\n"), "the variable IMAGE_TAG has its default, not the value in the environment: "+
-		"only text for machines or for the cluster has it — pass --set IMAGE_TAG to take the value in the environment, or --set IMAGE_TAG=VALUE")
+		"only text that is passed on has it, for machines, the cluster or other tools — pass --set IMAGE_TAG to take the value in the environment, or --set IMAGE_TAG=VALUE")
+}
+
+// An annotation of Cluster API is a field; those of other tools are text.
+func TestVariablesInAnnotations(t *testing.T) {
+	o := input.LoadOptions{Lookup: manifests.Lookup(map[string]string{"REGION": "eu-west-1", "WORKER_MAX": "5"})}
+	with := func(annotation string) string {
+		return manifests.Edit(
+			t,
+			asTemplate(t, "true"),
+			"kind: MachineDeployment\nmetadata:\n",
+			"kind: MachineDeployment\nmetadata:\n  annotations: {"+annotation+": \"${WORKER_MAX}\"}\n",
+		)
+	}
+	c := manifests.MustLoad(t, with("cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"), o)
+	assert.Equal(t, "5", c.Variables["WORKER_MAX"])
+	_, err := manifests.Load(t, with("example.com/note"), o)
+	require.ErrorContains(
+		t,
+		err,
+		"the variable WORKER_MAX is not taken from the environment: only text that is passed on has it, for machines, the cluster or other tools",
+	)
 }
 
 // What makes a file a template is a variable in a field where it is never valid.

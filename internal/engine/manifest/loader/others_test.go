@@ -1,0 +1,68 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/configs"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// What other people keep beside their manifests, or leave out of them, has advice that helps.
+func TestManifestsOfOthers(t *testing.T) {
+	const infra = "kind: AWSCluster\nmetadata:\n  name: quickstart\nspec:\n"
+	for name, tt := range map[string]struct {
+		edits   []string
+		after   string
+		want    string
+		warning bool
+	}{
+		"object of a management cluster": {
+			after: "apiVersion: gitops.weave.works/v1alpha1\nkind: GitopsCluster\nmetadata: {name: a}\n", warning: true,
+			want: "GitopsCluster in gitops.weave.works/v1alpha1 is for a management cluster and is ignored",
+		},
+		"kind of Cluster API that is not used": {
+			after: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSRemediationTemplate\nmetadata: {name: a}\n", warning: true,
+			want: "AWSRemediationTemplate in infrastructure.cluster.x-k8s.io/v1beta2 is not part of a cluster and is ignored",
+		},
+		"identity without its Secret": {
+			edits: []string{infra, infra + "  identityRef: {kind: AWSClusterStaticIdentity, name: a}\n"},
+			after: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStaticIdentity\nmetadata: {name: a}\nspec: {secretRef: keys, allowedNamespaces: {}}\n",
+			want: "there is no Secret/keys in the input — its keys do not belong into Git: pass a file with the Secret with --identities FILE, " +
+				"or remove spec.identityRef of the cluster to use your own credentials",
+		},
+		"field that only looks like another": {
+			edits: []string{infra, infra + "  bastion: {version: v1}\n"}, want: "spec.bastion.version: the field does not exist",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := manifests.Load(t, manifests.Edit(t, manifests.Plain(t), tt.edits...)+"---\n"+tt.after, input.LoadOptions{})
+			if tt.warning {
+				require.NoError(t, err)
+				said := strings.Join(manifests.Warnings(c), "\n")
+				assert.Contains(t, said, tt.want)
+				assert.NotContains(t, said, "ClusterResourceSet")
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+			assert.NotContains(t, err.Error(), "move it to")
+		})
+	}
+}
+
+// EKS replaces {{SessionName}} and others in the names of users (https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html).
+func TestTemplatesOfUsers(t *testing.T) {
+	raw, err := configs.Manifests.ReadFile("eks-addons.yaml")
+	require.NoError(t, err)
+	const entry = "accessEntries:\n"
+	_, err = manifests.Load(
+		t,
+		manifests.Edit(t, string(raw), entry, entry+"  - {principalARN: 'arn:aws:iam::123456789012:role/dev', username: 'dev:{{SessionName}}'}\n"),
+		input.LoadOptions{},
+	)
+	require.NoError(t, err)
+}

@@ -426,6 +426,13 @@ func definition(v any, in Object) string {
 		if value(version, "schema", "openAPIV3Schema") == nil {
 			return fmt.Sprintf("versions[%d].schema.openAPIV3Schema: Required value: schemas are required", i)
 		}
+		if why := versionOfDefinition(fmt.Sprintf("versions[%d]", i), version); why != "" {
+			return why
+		}
+	}
+	approved := text(in, "metadata", "annotations", "api-approved.kubernetes.io")
+	if regex.Of(`\.(k8s|kubernetes)\.io$`).MatchString(text(spec, "group")) && approved == "" {
+		return "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation"
 	}
 	if stored != 1 {
 		return "versions: Invalid value: must have exactly one version marked as storage version"

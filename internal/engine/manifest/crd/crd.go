@@ -5,6 +5,7 @@ package crd
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +14,15 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
 )
 
 // Schema is a compiled schema of one version of a kind.
@@ -71,6 +75,46 @@ func (s *Schema) CheckSchema(ctx context.Context) field.ErrorList {
 	errs, err := defaulting.ValidateDefaults(ctx, nil, s.structural, false, false)
 	if err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("default"), "", err.Error())}
+	}
+	return errs
+}
+
+// CheckRules returns the errors of the CEL rules in the schema.
+func (s *Schema) CheckRules() field.ErrorList {
+	return checkRules(nil, s.structural, model.SchemaDeclType(s.structural, true))
+}
+
+func checkRules(at *field.Path, s *structuralschema.Structural, d *apiservercel.DeclType) (errs field.ErrorList) {
+	if d == nil {
+		return nil
+	}
+	compiled, err := cel.Compile(
+		s,
+		d,
+		celconfig.PerCallLimit,
+		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()),
+		cel.StoredExpressionsEnvLoader(),
+	)
+	if err != nil {
+		return field.ErrorList{field.Invalid(at.Child("x-kubernetes-validations"), "", err.Error())}
+	}
+	for i, rule := range compiled {
+		if rule.Error != nil {
+			errs = append(errs, field.Invalid(at.Child("x-kubernetes-validations").Index(i).Child("rule"), s.XValidations[i].Rule, rule.Error.Detail))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		escaped, _ := apiservercel.Escape(name)
+		if f := d.Fields[escaped]; f != nil {
+			below := s.Properties[name]
+			errs = append(errs, checkRules(at.Child("properties").Key(name), &below, f.Type)...)
+		}
+	}
+	if s.Items != nil {
+		errs = append(errs, checkRules(at.Child("items"), s.Items, d.ElemType)...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		errs = append(errs, checkRules(at.Child("additionalProperties"), s.AdditionalProperties.Structural, d.ElemType)...)
 	}
 	return errs
 }

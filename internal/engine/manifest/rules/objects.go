@@ -8,10 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
 )
 
@@ -66,7 +70,36 @@ func (c *checks) apiServer() apiserver.Server {
 			server.Services = nil // it has more blocks
 		}
 	}
+	server.Schemas = c.schemas()
 	return server
+}
+
+// schemas returns the schemas of the kinds that CustomResourceDefinitions of the manifest define, if it has objects of them.
+func (c *checks) schemas() map[schema.GroupVersionKind]*crd.Schema {
+	all, used := map[schema.GroupVersionKind]*crd.Schema{}, map[schema.GroupVersionKind]bool{}
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			used[schema.FromAPIVersionAndKind(manifest.StringField(d.Object, "apiVersion"), d.Kind())] = true
+		}
+	}
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			var o apiextensionsv1.CustomResourceDefinition
+			if d.Kind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, &o) != nil {
+				continue
+			}
+			for _, v := range o.Spec.Versions {
+				of := schema.GroupVersionKind{Group: o.Spec.Group, Version: v.Name, Kind: o.Spec.Names.Kind}
+				if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || !used[of] {
+					continue
+				}
+				if s, err := crd.Compile(v.Schema.OpenAPIV3Schema); err == nil {
+					all[of] = s
+				}
+			}
+		}
+	}
+	return all
 }
 
 // An API server gives Services node ports from this range by default (DefaultServiceNodePortRange in pkg/controlplane/reconcilers of

@@ -14,9 +14,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
@@ -56,6 +58,8 @@ type Server struct {
 	Services []netip.Prefix // the blocks of Services; nil if they are not known
 	Defaults bool           // it serves the API versions that are on by default, and no others
 	NodePort [2]int32       // the first and last node port
+	// Schemas are those of kinds that the manifest defines.
+	Schemas map[schema.GroupVersionKind]*crd.Schema
 }
 
 // check collects the refusals of one object.
@@ -92,7 +96,7 @@ func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
 func (s Server) Refusals(object map[string]any) []Refusal {
 	typed, known := typeOf(object)
 	if !known {
-		return nil
+		return s.custom(object)
 	}
 	if bad := s.decode(object, typed); len(bad) > 0 {
 		return bad

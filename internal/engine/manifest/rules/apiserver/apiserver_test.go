@@ -7,8 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	schemas "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/objects"
 )
@@ -36,6 +38,31 @@ func TestRefusals(t *testing.T) {
 		}
 		assert.LessOrEqual(t, len(found), 2, "%s: %v", o.Text, found)
 	}
+}
+
+// An object whose kind the manifest defines follows the schema of the definition.
+func TestRefusalsOfDefinedKinds(t *testing.T) {
+	schema, err := crd.Parse([]byte(`{"type": "object", "properties": {"spec": {"type": "object", "required": ["size"], "properties": {
+		"size": {"type": "integer", "maximum": 5}, "members": {"type": "array", "items": {"type": "string"}}},
+		"x-kubernetes-validations": [{"rule": "self.size > 1", "message": "too small"}]}}}`))
+	require.NoError(t, err)
+	server := apiserver.Server{Schemas: map[schemas.GroupVersionKind]*crd.Schema{{Group: "example.com", Version: "v1", Kind: "Team"}: schema}}
+	for spec, want := range map[string]string{
+		"{size: 2, members: [ada]}": "",
+		"{size: 2, members: ada}":   "spec.members: must be of type array — change it",
+		"{size: 2, member: [ada]}":  `spec.member: the kind has no such field — did you mean "members"?`,
+		"{members: [ada]}":          "spec.size: a value is required — change it",
+		"{size: 9}":                 "spec.size: should be less than or equal to 5 — change it",
+		"{size: 1}":                 "spec: too small — change it",
+	} {
+		found := server.Refusals(decoded(t, "apiVersion: example.com/v1\nkind: Team\nmetadata: {name: a}\nspec: "+spec))
+		got := ""
+		if len(found) > 0 {
+			got = found[0].Field + ": " + found[0].What + " — " + found[0].Fix
+		}
+		assert.Equal(t, want, got, spec)
+	}
+	assert.Empty(t, server.Refusals(decoded(t, "apiVersion: example.com/v2\nkind: Team\nspec: {a: 1}")))
 }
 
 // Some refusals depend on the version of the API server, on its addresses of Services and on its node ports.

@@ -200,30 +200,6 @@ func (c *check) secret(o *corev1.Secret) {
 	}
 }
 
-// definition checks a CustomResourceDefinition (pkg/apis/apiextensions/validation of k8s.io/apiextensions-apiserver).
-func (c *check) definition(o *apiextensionsv1.CustomResourceDefinition) {
-	if name := o.Spec.Names.Plural + "." + o.Spec.Group; o.Name != name {
-		c.refuse("metadata.name", fmt.Sprintf("%q is not spec.names.plural and spec.group, %s", o.Name, name), "change one of them")
-	}
-	if o.Spec.Scope == "" {
-		c.need("spec.scope", "")
-	}
-	oneOf(c, "spec.scope", o.Spec.Scope, apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped)
-	stored := 0
-	for i, v := range o.Spec.Versions {
-		if v.Storage {
-			stored++
-		}
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			c.refuse(fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i), "a schema is required",
-				"add one, at least {type: object, x-kubernetes-preserve-unknown-fields: true}")
-		}
-	}
-	if stored != 1 {
-		c.refuse("spec.versions", fmt.Sprintf("%d of them have storage: true", stored), "set it for one")
-	}
-}
-
 // webhook checks a webhook (pkg/apis/admissionregistration/validation).
 func (c *check) webhook(
 	at, name string, effects *admissionv1.SideEffectClass, versions []string, failure *admissionv1.FailurePolicyType, client admissionv1.WebhookClientConfig,

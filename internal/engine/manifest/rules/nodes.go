@@ -113,6 +113,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
 		c.checkMountedFiles(o, prefix, spec, v)
+		c.checkKubeadmFiles(o, prefix, spec)
 		c.checkStaticPods(o, prefix, spec)
 	}
 	for i, f := range spec.Files {

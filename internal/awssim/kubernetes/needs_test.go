@@ -78,3 +78,20 @@ func TestFormatOfBootDataAndImage(t *testing.T) {
 		assert.Equal(t, c.reads, misreadName(c.image, []byte(c.data)) == "", "%+v", c)
 	}
 }
+
+// What takes the place of the arguments of nodeadm, and the fields in fields of the kubelet's configuration.
+func TestKubeletsOfNodeadm(t *testing.T) {
+	m := machine{has: func(address string) bool { return address == "10.0.0.5" }}
+	for text, starts := range map[string]bool{
+		"flags: ['--hostname-override=n1']": false, "flags: ['--node-ip=10.0.0.9']": false, "flags: ['--node-ip=10.0.0.5']": true,
+		"flags: ['--config=/x']": false, "flags: ['--kubeconfig=/x']": false, "flags: ['--container-runtime-endpoint=unix:///run/crio.sock']": false,
+		"config: {authorization: {mode: Bogus}}": false, "config: {authorization: {mode: Webhook}}": true, "config: {maxPods: 58}": true,
+	} {
+		why, _ := nodeConfigRefused([]byte("spec: {kubelet: {"+text+"}}"), "1.34", m)
+		assert.Equal(t, starts, why == "", "%s: %s", text, why)
+	}
+	patches := map[string]string{"/p/kubeletconfiguration.yaml": "authorization: {mode: Bogus}"}
+	assert.NotEmpty(t, patchesRefused("/p", patches, "v1.34.2", machine{plane: true}))
+	patches["/p/kubeletconfiguration.yaml"] = "staticPodPath: /etc/static"
+	assert.NotEmpty(t, patchesRefused("/p", patches, "v1.34.2", machine{plane: true}))
+}

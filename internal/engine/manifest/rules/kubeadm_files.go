@@ -93,22 +93,24 @@ func (c *checks) checkKubeadmFile(
 	o *manifest.Entry, at string, f kubeadmFile, name, folder string, args []bootstrapv1.Arg, spec *bootstrapv1.KubeadmConfigSpec,
 ) {
 	right, file := strings.Fields(f.right), path.Join(folder, name)
+	wrong := o.Problem(at, fmt.Sprintf("%s with %s, which is for another purpose", f.otherwise, file), fmt.Sprintf("use %s/%s, or remove it", folder, right[0]))
 	switch {
 	case slices.Contains(right, name) || isOverwritten(spec, file):
 	case !slices.Contains(filesOfKubeadm(), name):
 		c.checkWritten(o, at, file, spec, f.component+" does not start")
 	case f.component == components.APIServer && strings.HasPrefix(f.argument, "service-account-") && keysAgree(args, folder):
 	case f.warns && (path.Ext(name) == path.Ext(right[0])), strings.HasPrefix(f.argument, "cluster-signing-") && c.nodes() <= 1:
-		c.warn(o.Problem(at, fmt.Sprintf("%s with %s, which is for another purpose", f.otherwise, file), fmt.Sprintf("use %s/%s, or remove it", folder, right[0])))
+		c.warn(wrong)
 	default:
-		c.failFirst(o.Problem(at, fmt.Sprintf("%s with %s, which is for another purpose", f.otherwise, file), fmt.Sprintf("use %s/%s, or remove it", folder, right[0])))
+		c.failFirst(wrong)
 	}
 }
 
 // isOverwritten reports whether the manifest itself writes a file, or runs commands that mention it.
 func isOverwritten(spec *bootstrapv1.KubeadmConfigSpec, file string) bool {
+	mentions := func(command string) bool { return strings.Contains(command, path.Base(file)) }
 	return slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return path.Clean(f.Path) == file }) ||
-		slices.ContainsFunc(slices.Concat(spec.BootCommands, spec.PreKubeadmCommands), func(command string) bool { return strings.Contains(command, path.Base(file)) })
+		slices.ContainsFunc(slices.Concat(spec.BootCommands, spec.PreKubeadmCommands), mentions)
 }
 
 // keysAgree reports whether a key with which the API server signs tokens is among those with which it checks them. An argument may be repeated.

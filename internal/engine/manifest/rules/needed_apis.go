@@ -67,7 +67,7 @@ func missingAPI(value string, joins bool) string {
 	for _, api := range neededAPIs() {
 		for resource := range strings.FieldsSeq(api.resources) {
 			if !served.serves(api.version, resource) && (joins || !api.joins) {
-				return fmt.Sprintf("it turns off %s of %s, which %s needs", resource, cmp.Or(strings.TrimPrefix(api.version, "/"), "v1"), api.by)
+				return fmt.Sprintf("it turns off %s of %s, needed by %s", resource, cmp.Or(strings.TrimPrefix(api.version, "/"), "v1"), api.by)
 			}
 		}
 	}

@@ -20,13 +20,13 @@ func TestWhatAClusterNeeds(t *testing.T) {
 	const external = "        - name: cloud-provider\n          value: external\n    initConfiguration:\n"
 	manager := func(name, value string) string { return "        - {name: " + name + ", value: '" + value + "'}\n" }
 	for _, tt := range []struct{ added, problem, warning string }{
-		{server("runtime-config", "api/all=false"), "it turns off namespaces of v1, which kubeadm needs", ""},
-		{server("runtime-config", "api/ga=false,/v1=true"), "it turns off roles of rbac.authorization.k8s.io/v1, which kubeadm needs", ""},
+		{server("runtime-config", "api/all=false"), "it turns off namespaces of v1, needed by kubeadm", ""},
+		{server("runtime-config", "api/ga=false,/v1=true"), "it turns off roles of rbac.authorization.k8s.io/v1, needed by kubeadm", ""},
 		{server("runtime-config", "rbac.authorization.k8s.io/v1=false"), "apiServer.extraArgs[0]: it turns off roles", ""},
-		{server("runtime-config", "apps/v1=false"), "which kube-proxy and CoreDNS needs", ""},
+		{server("runtime-config", "apps/v1=false"), "needed by kube-proxy and CoreDNS", ""},
 		{server("runtime-config", "apps/v1/daemonsets=false"), "it turns off daemonsets of apps/v1", ""},
-		{server("runtime-config", "storage.k8s.io/v1=false"), "which the kube-scheduler needs", ""},
-		{server("runtime-config", "certificates.k8s.io/v1=false"), "which a kubelet that joins needs", ""},
+		{server("runtime-config", "storage.k8s.io/v1=false"), "needed by the kube-scheduler", ""},
+		{server("runtime-config", "certificates.k8s.io/v1=false"), "needed by a kubelet that joins", ""},
 		{server("runtime-config", "api/all=true,batch/v1=false,resource.k8s.io/v1=true,apps/v1/statefulsets=false"), "", ""},
 		{server("enable-admission-plugins", "NodeRestriction,EventRateLimit"), "the admission plugin EventRateLimit needs a configuration", ""},
 		{server("disable-admission-plugins", "ServiceAccount"), "pods get no tokens", ""},

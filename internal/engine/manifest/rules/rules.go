@@ -88,6 +88,7 @@ func (c *checks) checkLoadBalancers(o *manifest.Entry) {
 	primary, secondary := c.cluster.Infra.Spec.ControlPlaneLoadBalancer, c.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
 	c.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
 	c.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)
+	c.checkLoopback(o, primary)
 	if primary == nil {
 		return
 	}

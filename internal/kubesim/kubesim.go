@@ -26,6 +26,8 @@ type Object = map[string]any
 type Cluster struct {
 	CA  []byte // PEM; client certificates must be signed by it
 	EKS string // name of the EKS cluster, whose clients use tokens; "" for none
+	// IPv6: pods and Services of the EKS cluster have IPv6 addresses.
+	IPv6 bool
 	// OwnNetwork: the pod network is part of the nodes, as in EKS Auto Mode.
 	OwnNetwork bool
 	Up         time.Time // when the API server starts to answer

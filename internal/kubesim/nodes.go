@@ -260,7 +260,7 @@ func (c *Cluster) network() bool {
 			}
 		}
 	}
-	return c.EKS != "" && c.runs("aws-node")
+	return c.EKS != "" && c.runs("aws-node") && c.vpcCNIExits() == ""
 }
 
 // becomesReady is the time from the join of a Node with a network until it is ready.

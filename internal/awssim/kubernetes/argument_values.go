@@ -240,6 +240,9 @@ func serverTogether(given map[string]string) string {
 	if strings.Contains(","+given["enable-admission-plugins"]+",", ",ImagePolicyWebhook,") && !has("admission-control-config-file") {
 		return "failed to initialize admission: couldn't init admission plugin \"ImagePolicyWebhook\": no config specified"
 	}
+	if lists(given["enable-admission-plugins"], "EventRateLimit") && !has("admission-control-config-file") { // plugin/pkg/admission/eventratelimit
+		return "failed to initialize admission: couldn't init admission plugin \"EventRateLimit\": limits: Invalid value: []: must not be empty"
+	}
 	switch {
 	case strings.Contains(modes, ",Webhook,") && !has("authorization-webhook-config-file"):
 		return "authorization-mode Webhook's authorization config file not passed"

@@ -54,6 +54,9 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if why := misread(svc.EC2.Image(i.Image), data); why != "" {
+		return nil, errors.New(why)
+	}
 	files, err := readFiles(data)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,26 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 		}
 	}
 	return nil, errors.New("the user data has nothing for kubeadm to do")
+}
+
+// misread returns why an operating system does nothing with boot data: coreos-cloudinit of Flatcar has no field for commands
+// (CloudConfig in config/config.go of flatcar/coreos-cloudinit), and cloud-init ignores what it does not know ("User data formats").
+func misread(image *ec2.Image, data []byte) string {
+	if image == nil {
+		return ""
+	}
+	return misreadName(image.Name, data)
+}
+
+func misreadName(image string, data []byte) string {
+	ignition := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+	switch flatcar := strings.Contains(image, "flatcar"); {
+	case flatcar && !ignition:
+		return "coreos-cloudinit: ignoring the unknown field runcmd: nothing runs kubeadm"
+	case ignition && strings.Contains(image, "ubuntu"):
+		return "cloud-init: Unhandled non-multipart (text/x-not-multipart) userdata"
+	}
+	return ""
 }
 
 // offline reports whether the script in the user data of a machine waits for a

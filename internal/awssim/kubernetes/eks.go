@@ -25,7 +25,7 @@ func (svc *Service) settleEKS() {
 		switch {
 		case k == nil && c.Deleted.IsZero() && !c.Ready.After(svc.Now()):
 			k = kubesim.New("v"+c.Version+".0", c.Ready)
-			k.EKS = c.Name
+			k.EKS, k.IPv6 = c.Name, c.Family == "ipv6"
 			svc.clusters[host] = k
 			if c.SelfManagedAddons {
 				svc.installVPCCNI(k)
@@ -267,6 +267,9 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 	}
 	if !svc.IAM.ProfileExists(i.Profile) {
 		return nil, errors.New("the instance has no profile")
+	}
+	if image := svc.EC2.Image(i.Image); image != nil && strings.HasPrefix(image.Name, "capa-ami-") {
+		return nil, errors.New("the image " + image.Name + " has neither nodeadm nor /etc/eks/bootstrap.sh: command not found")
 	}
 	return b, nil
 }

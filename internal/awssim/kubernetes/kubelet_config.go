@@ -55,7 +55,10 @@ func patchesRefused(folder string, files map[string]string, version string, m ma
 			case isList:
 				for _, x := range list {
 					op, _ := x.(map[string]any)
-					if field := strings.TrimPrefix(fmt.Sprint(op["path"]), "/"); op["op"] != "remove" && !strings.Contains(field, "/") {
+					field := strings.TrimPrefix(fmt.Sprint(op["path"]), "/")
+					if outer, inner, deeper := strings.Cut(field, "/"); op["op"] != "remove" && deeper && !strings.Contains(inner, "/") {
+						settings[outer] = map[string]any{inner: op["value"]}
+					} else if op["op"] != "remove" && !deeper {
 						settings[field] = op["value"]
 					}
 				}
@@ -154,7 +157,21 @@ registerNode bool register-node
 staticPodPath string pod-manifest-path
 providerID string provider-id
 address string address
+containerRuntimeEndpoint string container-runtime-endpoint
+authorization.mode string authorization-mode
+authentication.x509.clientCAFile string client-ca-file
 `
+
+// settingAt returns a setting by its path, with dots between the names of fields; nil if it is not set.
+func settingAt(settings map[string]any, at string) any {
+	name, rest, deeper := strings.Cut(at, ".")
+	if inside, is := settings[name].(map[string]any); deeper && is {
+		return settingAt(inside, rest)
+	} else if deeper {
+		return nil
+	}
+	return settings[name]
+}
 
 // kubeletConfigRefused returns why the kubelet does not start with settings of its configuration; "" if it does. It
 // ignores fields that it does not know (DecodeKubeletConfiguration in pkg/kubelet/kubeletconfig/util/codec).
@@ -162,10 +179,10 @@ func kubeletConfigRefused(settings map[string]any, version string) string {
 	args := []any{}
 	for line := range strings.SplitSeq(kubeletFields, "\n") {
 		w := strings.Fields(line)
-		if len(w) != 3 || settings[w[0]] == nil {
+		if len(w) != 3 || settingAt(settings, w[0]) == nil {
 			continue
 		}
-		value, ok := ofType(w[1], settings[w[0]])
+		value, ok := ofType(w[1], settingAt(settings, w[0]))
 		if !ok {
 			return fmt.Sprintf("kubelet: failed to load kubelet config file: json: cannot unmarshal into Go struct field KubeletConfiguration.%s", w[0])
 		}
@@ -194,8 +211,8 @@ func kubeletConfigRefused(settings map[string]any, version string) string {
 func kubeletArguments(settings map[string]any) any {
 	args := []any{}
 	for line := range strings.SplitSeq(kubeletFields, "\n") {
-		if w := strings.Fields(line); len(w) == 3 && settings[w[0]] != nil {
-			value, _ := ofType(w[1], settings[w[0]])
+		if w := strings.Fields(line); len(w) == 3 && settingAt(settings, w[0]) != nil {
+			value, _ := ofType(w[1], settingAt(settings, w[0]))
 			args = append(args, map[string]any{"name": w[2], "value": value})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -54,6 +55,26 @@ func nodeConfigRefused(config []byte, version string, m machine) (why string, ar
 	}
 	return cmp.Or(
 		kubeletConfigRefused(node.Spec.Kubelet.Config, "v"+version+".0"), componentRefuses("kubelet", "v"+version+".0", flags),
-		useless(settings, m), useless(flags, m),
+		useless(settings, m), useless(flags, m), notOfNodeadm(settings, m), notOfNodeadm(flags, m),
 	), []any{settings, flags}
+}
+
+// notOfNodeadm returns why a kubelet of EKS does not start, or registers no Node, with what takes the place of the arguments of nodeadm
+// (internal/kubelet in nodeadm of awslabs/amazon-eks-ami). Files of the user are not simulated: only those of nodeadm exist.
+func notOfNodeadm(args any, m machine) string {
+	if name := argument(args, "hostname-override"); name != "" {
+		return fmt.Sprintf("kubelet: nodes %q is forbidden: node is not allowed to modify another node", name)
+	}
+	if ip, err := netip.ParseAddr(argument(args, "node-ip")); err == nil && !ip.IsUnspecified() && !m.has(ip.String()) {
+		return fmt.Sprintf("kubelet: node IP: %q not found in the host's network interfaces", ip)
+	}
+	if socket := argument(args, "container-runtime-endpoint"); socket != "" && strings.TrimPrefix(socket, "unix://") != "/run/containerd/containerd.sock" {
+		return fmt.Sprintf("kubelet: failed to run Kubelet: validate service connection: dial %s: no such file or directory", socket)
+	}
+	for flag, has := range map[string]string{"config": "/etc/kubernetes/kubelet/config.json", "kubeconfig": "/var/lib/kubelet/kubeconfig"} {
+		if file := argument(args, flag); file != "" && file != has {
+			return fmt.Sprintf("kubelet: failed to load --%s: open %s: no such file or directory", flag, file)
+		}
+	}
+	return ""
 }

@@ -131,6 +131,9 @@ func configRefused(text, version string, files map[string]string) string {
 	}
 	if why := cmp.Or(
 		replacedServer(doc.APIServer.ExtraArgs, doc.Networking.ServiceSubnet, doc.Etcd.External == nil),
+		unserved(argument(doc.APIServer.ExtraArgs, "runtime-config")),
+		exchanged(doc.APIServer.ExtraArgs, doc.ControllerManager.ExtraArgs, keys, doc.Etcd.External == nil, files),
+		idle(doc.ControllerManager.ExtraArgs),
 		boundElsewhere("kube-controller-manager", doc.ControllerManager.ExtraArgs), boundElsewhere("kube-scheduler", doc.Scheduler.ExtraArgs),
 	); why != "" {
 		return why

@@ -41,6 +41,13 @@ func replacedServer(args any, services string, local bool) string {
 	if lists(argument(args, "enable-admission-plugins"), "AlwaysDeny") {
 		return `kubeadm init: error execution phase upload-config/kubeadm: admission plugin "AlwaysDeny" denied the request`
 	}
+	off := argument(args, "disable-admission-plugins")
+	if lists(off, "NodeRestriction") && argument(args, "enable-admission-plugins") == "" { // which kubeadm sets to NodeRestriction
+		return "kube-apiserver: [NodeRestriction] in enable-admission-plugins and disable-admission-plugins overlapped"
+	}
+	if lists(off, "ServiceAccount") { // no volume with a token (plugin/pkg/admission/serviceaccount)
+		return "kube-proxy: open /var/run/secrets/kubernetes.io/serviceaccount/token: no such file or directory"
+	}
 	given, _, _ := strings.Cut(argument(args, "service-cluster-ip-range"), ",")
 	services, _, _ = strings.Cut(services, ",")
 	if dns := tenth(services); given != "" && dns.IsValid() {
@@ -264,7 +271,7 @@ func (svc *Service) overReserved(i *ec2.Instance, args any) string {
 // joinRefused returns why a machine cannot join a cluster with this ClusterConfiguration (cmd/kubeadm/app/discovery/token, and "Bootstrap
 // tokens" and "TLS bootstrapping" in the documentation of Kubernetes).
 func joinRefused(config string, plane bool) string {
-	if !regex.Of(`enable-bootstrap-token-auth|controllers|(listen|advertise)-(client|peer)-urls`).MatchString(config) {
+	if !regex.Of(`enable-bootstrap-token-auth|controllers|cluster-signing-|(listen|advertise)-(client|peer)-urls`).MatchString(config) {
 		return "" // without the cost of parsing, which many machines would pay
 	}
 	var doc struct {
@@ -277,6 +284,9 @@ func joinRefused(config string, plane bool) string {
 	}
 	if argument(doc.APIServer.ExtraArgs, "enable-bootstrap-token-auth") == "false" {
 		return "kubeadm join: couldn't validate the identity of the API Server: Unauthorized"
+	}
+	if signsOthers(doc.ControllerManager.ExtraArgs) {
+		return "kubeadm join: timed out waiting for the kubelet to perform TLS Bootstrap: x509: certificate signed by unknown authority"
 	}
 	if on := argument(doc.ControllerManager.ExtraArgs, "controllers"); on != "" {
 		runs := func(names ...string) bool { // those of the default, "*", without the two that are off by default

@@ -456,6 +456,11 @@ func MissingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || rules.OwnImage(p.Managed)) { // the newest image depends on the architecture
 			wanted[t.InstanceType] = 1
 		}
+		if topology.Reserves(p) { // the kubelet compares what it reserves with what its machine has
+			for _, kind := range append(slices.Clone(p.InstanceTypes), manifest.Deref(p.Managed.Spec.InstanceType), p.Template().InstanceType) {
+				wanted[kind] = 1
+			}
+		}
 	}
 	maps.DeleteFunc(wanted, func(name string, n int) bool { return n <= 0 || name == "" })
 	return slices.Sorted(maps.Keys(wanted))

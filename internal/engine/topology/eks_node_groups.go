@@ -127,6 +127,9 @@ func imageType(spec *expinfrav1.AWSManagedMachinePoolSpec) string {
 func addNodeTemplate(g *graph.Graph, in inputs, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
 	x := in.poolGroup(pool, p.eks)
 	x.spec.UncompressedUserData = new(true) // EKS reads it, and does not decompress it
+	if err := in.overReservedGroup(x, r.InstanceTypes); err != nil {
+		return err
+	}
 	t := newLaunchTemplate(g, in, p, x, pool)
 	if rules.OwnImage(pool.Managed) {
 		image, err := addImage(g, in, x)

@@ -10,6 +10,7 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
@@ -36,6 +37,35 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 		}
 	}
 	return "", "", ""
+}
+
+// Reserves reports whether a node group has a launch template in which its kubelets reserve a part of their machines.
+func Reserves(p manifest.Pool) bool {
+	if p.Managed == nil || p.Managed.Spec.AWSLaunchTemplate == nil || p.Bootstrap.Nodeadm == nil || p.Bootstrap.Nodeadm.Spec.Kubelet == nil {
+		return false
+	}
+	args := nodeadmArguments(p.Bootstrap.Nodeadm.Spec.Kubelet)
+	return args["system-reserved"]+args["kube-reserved"]+args["reserved-cpus"]+args["eviction-hard"] != ""
+}
+
+// overReservedGroup returns why the kubelets of a node group do not start on one of its instance types, which are in its launch template if the
+// node group names none.
+func (in inputs) overReservedGroup(x group, kinds []string) error {
+	path := "spec.instanceType"
+	if len(kinds) == 0 {
+		kinds, path = []string{x.spec.InstanceType}, x.specPath+".instanceType"
+	}
+	for _, kind := range kinds {
+		x.spec.InstanceType = kind
+		t := in.inv.Types[kind]
+		if t.VCPUs == 0 {
+			continue // not known
+		}
+		if _, what, fix := overReserved(x, t); what != "" {
+			return fmt.Errorf("%s: %s: %s", in.m.Origin(x.specAt, path), what, fix)
+		}
+	}
+	return nil
 }
 
 // reserved returns how much of a resource, "cpu" or "memory", a kubelet reserves. most is how much of it the machine has.

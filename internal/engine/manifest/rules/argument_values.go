@@ -431,7 +431,7 @@ func onOrOff(value string) string {
 		return fmt.Sprintf("%q is not an API such as apps/v1, apps/v1/deployments or api/beta", api)
 	}
 	group, _, _ := strings.Cut(api, "/")
-	if !slices.Contains(apiGroups(), group) { // Validate in k8s.io/apiserver/pkg/server/options/api_enablement.go
+	if group != "" && !slices.Contains(apiGroups(), group) { // Validate in k8s.io/apiserver/pkg/server/options/api_enablement.go
 		return fmt.Sprintf("%q is not a group of APIs of Kubernetes", group)
 	}
 	return ""

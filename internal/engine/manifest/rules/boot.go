@@ -181,7 +181,9 @@ func (c *checks) checkKubeletFiles(
 		if a.Name == "resolv-conf" && path.IsAbs(value) && !slices.Contains(resolverFiles(), path.Clean(value)) {
 			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "no pod of the machine starts")
 		}
-		if reads && path.IsAbs(value) && !strings.HasPrefix(value, "/etc/kubernetes/") && !strings.HasPrefix(value, "/var/lib/kubelet/") {
+		if a.Name == "client-ca-file" && path.IsAbs(value) && !isFilledIn(value) {
+			c.checkClientCA(o, argumentPath(o, at, i, a.Name), value, spec)
+		} else if reads && path.IsAbs(value) && !strings.HasPrefix(value, "/etc/kubernetes/") && !strings.HasPrefix(value, "/var/lib/kubelet/") {
 			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "the kubelet does not start")
 		}
 		if reads {

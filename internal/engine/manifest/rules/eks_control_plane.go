@@ -60,6 +60,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	}
 	c.checkIPv6Roles()
 	c.checkSelfManagedAddons(plane)
+	c.checkVPCCNI()
 	c.warnCutOff(plane)
 	c.warnNoNetwork()
 	c.warnUnscheduled(plane)

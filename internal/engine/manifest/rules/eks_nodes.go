@@ -17,6 +17,7 @@ func (c *checks) checkNodeImage(o *manifest.Entry, path string, spec infrav1.AWS
 		c.fail(o.Problem(ignition, "Ignition is for self-managed clusters", "remove it"))
 	}
 	if c.ownImage(spec) {
+		c.checkSearchedNode(o, path, &spec, script, nodeadm)
 		return
 	}
 	kind := infrav1.AmazonLinux

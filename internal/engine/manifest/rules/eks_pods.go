@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,6 +87,14 @@ func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlane
 		if section != "" {
 			given, _ = given[section].(map[string]any)
 		}
+		if at, selects := c.unselected(given, section); !onFargate && selects != "" && (len(c.cluster.EKS.Fargate) == 0 || addon.Name == "coredns") {
+			c.warn(c.infra.Problem(
+				fmt.Sprintf("spec.addons[%d].configuration", i),
+				fmt.Sprintf("no node group has the label that %s asks for: %s; the pods of %s have no node to run on, and EKS waits for them", at, selects, addon.Name),
+				"add the label to a node group, or change "+at,
+			))
+			continue
+		}
 		if onFargate || c.takesPods(tolerationsOf(given)) {
 			continue
 		}
@@ -93,6 +102,29 @@ func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlane
 			c.warn(c.infra.Problem(fmt.Sprintf("spec.addons[%d]", i), what, fix))
 		}
 	}
+}
+
+// unselected returns a label that the nodeSelector of an add-on asks for, and that no node has, with the path of the selector. Labels of Kubernetes
+// and AWS, and those of nodes that are in no node group, are not known here.
+func (c *checks) unselected(given map[string]any, section string) (at, label string) {
+	selector, _ := given["nodeSelector"].(map[string]any)
+	others := func(p manifest.Pool) bool { return p.Managed == nil || p.Bootstrap != (manifest.Bootstrap{}) }
+	if c.hasMachines() || len(c.cluster.Pools) == 0 || slices.ContainsFunc(c.cluster.Pools, others) {
+		return "", ""
+	}
+	at = strings.TrimPrefix(section+".nodeSelector", ".")
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		domain, _, prefixed := strings.Cut(key, "/")
+		known := prefixed && (strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io") || strings.HasSuffix(domain, "amazonaws.com"))
+		has := func(p manifest.Pool) bool {
+			value, set := p.Managed.Spec.Labels[key]
+			return set && value == fmt.Sprint(selector[key])
+		}
+		if !known && !slices.ContainsFunc(c.cluster.Pools, has) {
+			return at, fmt.Sprintf("%s=%v", key, selector[key])
+		}
+	}
+	return "", ""
 }
 
 // unscheduled says why no node runs the pods of an add-on, and what to do. section is the part of the add-on's configuration in which

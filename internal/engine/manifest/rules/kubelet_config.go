@@ -14,12 +14,14 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // corednsPatchesBegin is the first minor version of Kubernetes whose kubeadm patches CoreDNS.
@@ -54,13 +56,13 @@ func (c *checks) checkPatches(o *manifest.Entry, prefix, folder string, spec *bo
 		case parts[2] != "" && parts[3] == "":
 			c.fail(o.Problem(at+".path", "kubeadm fails: after + in "+base+" is no type of patches", "write +merge, +strategic or +json"))
 		case f.Content != "" && f.Encoding == "":
-			c.checkPatch(o, at+".content", parts[1], parts[3], f.Content, v)
+			c.checkPatch(o, at+".content", parts[1], parts[3], f.Content, v, spec)
 		}
 	}
 }
 
 // checkPatch checks the content of a patch.
-func (c *checks) checkPatch(o *manifest.Entry, at, target, kind, text string, v kubernetesVersion) {
+func (c *checks) checkPatch(o *manifest.Entry, at, target, kind, text string, v kubernetesVersion, spec *bootstrapv1.KubeadmConfigSpec) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewBufferString(text)))
 	for {
 		data, err := reader.Read()
@@ -85,22 +87,62 @@ func (c *checks) checkPatch(o *manifest.Entry, at, target, kind, text string, v 
 			c.fail(o.Problem(at, "kubeadm fails: the patch is not a mapping", "write the fields to change, or name the file +json for a list of operations"))
 		case target != "kubeletconfiguration":
 		case isList:
-			c.failAll(o, at, unhealthyKubelet(c.checkKubeletSettings(o, at, settingsOf(operations), v)))
+			c.checkPatchedKubelet(o, at, settingsOf(operations), v, spec)
 		default:
-			c.failAll(o, at, unhealthyKubelet(c.checkKubeletSettings(o, at, fields, v)))
+			c.checkPatchedKubelet(o, at, fields, v, spec)
 		}
 	}
 }
 
-// settingsOf returns the fields that the operations of a JSON patch set.
+// checkPatchedKubelet checks the settings in a patch of kubeadm as the arguments of a kubelet are checked.
+func (c *checks) checkPatchedKubelet(o *manifest.Entry, at string, settings map[string]any, v kubernetesVersion, spec *bootstrapv1.KubeadmConfigSpec) {
+	args := c.checkKubeletSettings(o, at, settings, v)
+	c.failAll(o, at, unhealthyKubelet(args))
+	if folder := args["pod-manifest-path"]; o.Kind == manifest.KindControlPlane && folder != "" && path.Clean(folder) != staticPods {
+		c.fail(o.Problem(at, "staticPodPath: the control plane would not start: kubeadm writes its pods into "+staticPods, "remove it"))
+	}
+	if file := args["client-ca-file"]; path.IsAbs(file) {
+		c.checkClientCA(o, at, file, spec)
+	}
+}
+
+// staticPods is the folder in which kubeadm writes the pods of a control plane.
+const staticPods = "/etc/kubernetes/manifests"
+
+// checkClientCA warns of a file with certificates of clients that a kubelet does not find: it does not start then (cmd/kubelet/app/server.go of
+// Kubernetes). kubeadm writes ca.crt on each machine, and the others on those of the control plane.
+func (c *checks) checkClientCA(o *manifest.Entry, at, file string, spec *bootstrapv1.KubeadmConfigSpec) {
+	name, inside := strings.CutPrefix(path.Clean(file), "/etc/kubernetes/pki/")
+	switch {
+	case inside && (name == "ca.crt" || slices.Contains(filesOfKubeadm(), name) && o.Kind == manifest.KindControlPlane):
+	default:
+		c.checkWritten(o, at, file, spec, "the kubelet does not start")
+	}
+}
+
+// settingsOf returns the fields that the operations of a JSON patch set. An item of a list is not one.
 func settingsOf(operations []any) map[string]any {
 	settings := map[string]any{}
 	for _, x := range operations {
 		operation, _ := x.(map[string]any)
 		at, _ := operation["path"].(string)
-		if field := strings.TrimPrefix(at, "/"); operation["op"] != "remove" && operation["value"] != nil && !strings.Contains(field, "/") {
-			settings[field] = operation["value"]
+		if operation["op"] == "remove" || operation["value"] == nil {
+			continue
 		}
+		fields := strings.Split(strings.TrimPrefix(at, "/"), "/")
+		if regex.Of(`(^|/)(\d+|-)(/|$)`).MatchString(at) {
+			continue
+		}
+		inside := settings
+		for _, name := range fields[:len(fields)-1] {
+			next, is := inside[name].(map[string]any)
+			if !is {
+				next = map[string]any{}
+				inside[name] = next
+			}
+			inside = next
+		}
+		inside[fields[len(fields)-1]] = operation["value"]
 	}
 	return settings
 }
@@ -138,7 +180,8 @@ var kubeletFields = sync.OnceValue(func() map[string]kubeletField {
 			cpuManagerPolicy:cpu-manager-policy memoryManagerPolicy:memory-manager-policy
 			topologyManagerPolicy:topology-manager-policy topologyManagerScope:topology-manager-scope hairpinMode:hairpin-mode
 			reservedSystemCPUs:reserved-cpus containerLogMaxSize:container-log-max-size tlsMinVersion:tls-min-version
-			systemReservedCgroup:system-reserved-cgroup kubeReservedCgroup:kube-reserved-cgroup clusterDomain:cluster-domain`,
+			systemReservedCgroup:system-reserved-cgroup kubeReservedCgroup:kube-reserved-cgroup clusterDomain:cluster-domain
+			staticPodPath:pod-manifest-path containerRuntimeEndpoint:container-runtime-endpoint`,
 		'l': `enforceNodeAllocatable:enforce-node-allocatable allowedUnsafeSysctls:allowed-unsafe-sysctls clusterDNS:cluster-dns
 			tlsCipherSuites:tls-cipher-suites`,
 		'<': `evictionHard:eviction-hard evictionSoft:eviction-soft`,
@@ -181,9 +224,26 @@ func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map
 	if settings["reservedMemory"] != nil {
 		all["reserved-memory"] = "set"
 	}
+	for argument, value := range nestedKubelet(settings) {
+		c.checkValue(o, at, components.Kubelet, argument, value, v)
+		all[argument] = value
+	}
 	c.checkTogether(o, at, components.Kubelet, all)
 	c.failAll(o, at, c.uselessKubelet(all))
 	return all
+}
+
+// nestedKubelet returns the fields in other fields of a KubeletConfiguration, as arguments of the kubelet.
+func nestedKubelet(settings map[string]any) map[string]string {
+	args := map[string]string{}
+	for argument, fields := range map[string][]string{
+		"authorization-mode": {"authorization", "mode"}, "client-ca-file": {"authentication", "x509", "clientCAFile"},
+	} {
+		if text, is, err := unstructured.NestedString(settings, fields...); is && err == nil {
+			args[argument] = text
+		}
+	}
+	return args
 }
 
 // KubeletArguments returns the fields of a KubeletConfiguration as arguments of the kubelet, without those that have the wrong form.
@@ -195,6 +255,7 @@ func KubeletArguments(settings map[string]any) map[string]string {
 			args[field.argument] = text
 		}
 	}
+	maps.Copy(args, nestedKubelet(settings))
 	return args
 }
 

@@ -3,11 +3,13 @@ package rules
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
@@ -147,4 +149,31 @@ func (c *checks) checkTimes(path string, interval, timeout *int64) {
 			),
 		)
 	}
+}
+
+// checkLoopback refuses an internal load balancer that preserves the addresses of clients. The machine that runs kubeadm init is the only target
+// then, and its client: such a connection times out ("Connections time out for requests from a target to its load balancer",
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-troubleshooting.html). kubeadm connects to controlPlaneEndpoint
+// (CreateKubeConfigFile in cmd/kubeadm/app/phases/kubeconfig of Kubernetes). Settings that may lead elsewhere, such as an entry in /etc/hosts, are
+// not judged.
+func (c *checks) checkLoopback(o *manifest.Entry, lb *infrav1.AWSLoadBalancerSpec) {
+	plane := c.cluster.ControlPlane
+	if c.managed || plane == nil || lb == nil || !lb.PreserveClientIP || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB ||
+		lb.Scheme == nil || *lb.Scheme != infrav1.ELBSchemeInternal || c.cluster.Infra.Spec.ControlPlaneEndpoint.Host != "" {
+		return
+	}
+	spec := &plane.Object.Spec.KubeadmConfigSpec
+	for _, command := range slices.Concat(spec.BootCommands, spec.PreKubeadmCommands) {
+		if strings.Contains(command, "hosts") || strings.Contains(command, "iptables") || strings.Contains(command, "nft") {
+			return
+		}
+	}
+	if slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return strings.Contains(f.Path, "hosts") }) {
+		return
+	}
+	c.fail(o.Problem(
+		"spec.controlPlaneLoadBalancer.preserveClientIP",
+		"kubeadm init fails: its machine is the only target of this internal load balancer, and cannot connect to itself through it with its own address",
+		"remove it, or use scheme: internet-facing",
+	))
 }

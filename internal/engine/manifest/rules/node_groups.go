@@ -40,6 +40,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 		c.checkImageVersion(group, spec, c.versionOf(p.Object.Spec.Template.Spec.Version))
 	}
 	c.checkNodeDisk(group, spec)
+	c.checkWindows(group, spec)
 	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
 		c.fail(group.Problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
 	}
@@ -238,7 +239,10 @@ func (c *checks) checkGroupTemplate(group *manifest.Entry, spec *expinfrav1.AWSM
 	}
 	if t.MarketType == infrav1.MarketTypeCapacityBlock {
 		c.checkBlock(group, spec)
+	} else if manifest.Deref(t.CapacityReservationID) != "" && spec.CapacityType != nil && *spec.CapacityType == expinfrav1.ManagedMachinePoolCapacityTypeSpot {
+		c.fail(group.Problem(path+".capacityReservationId", spotReserved, "remove it, or capacityType: spot"))
 	}
+	c.checkRootDevice(group, spec)
 	if spec.RemoteAccess != nil {
 		c.fail(
 			group.Problem(
@@ -265,6 +269,55 @@ func (c *checks) checkBlock(group *manifest.Entry, spec *expinfrav1.AWSManagedMa
 		c.fail(group.Problem(path+".capacityReservationId", "is missing: a Capacity Block has an ID", "set it, or remove marketType"))
 	case t.InstanceType == "" || spec.InstanceType != nil || several:
 		c.fail(group.Problem(path+".instanceType", "EKS takes the instance type of a Capacity Block from the launch template only", "set it here, and nowhere else"))
+	}
+}
+
+// spotReserved is why a spot instance has no capacity reservation: those are for On-Demand Instances (LaunchTemplateCapacityReservationSpecification
+// in the EC2 API reference; webhooks/awsmachine_webhook.go of CAPA for machines).
+const spotReserved = "spot instances do not run in a capacity reservation: it is for On-Demand Instances"
+
+// checkRootDevice refuses a second volume with the device of the root volume: EC2 takes each device once (BlockDeviceMapping in the EC2 API
+// reference). The images of Linux for EKS have the root device /dev/xvda, those of Windows /dev/sda1. The second volume of Bottlerocket,
+// /dev/xvdb, can be set.
+func (c *checks) checkRootDevice(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	t, root := spec.AWSLaunchTemplate, "xvda"
+	if t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom {
+		return // which is not known here
+	}
+	if isWindows(spec) {
+		root = "sda1"
+	}
+	for i, v := range t.NonRootVolumes {
+		at := fmt.Sprintf("spec.awsLaunchTemplate.nonRootVolumes[%d].deviceName", i)
+		switch is := strings.TrimPrefix(v.DeviceName, "/dev/") == root; {
+		case is && t.RootVolume != nil:
+			c.fail(group.Problem(at, fmt.Sprintf("/dev/%s is the root volume of the image, which rootVolume sets", root), "use another, such as /dev/sdf"))
+		case is:
+			c.warn(group.Problem(
+				at, fmt.Sprintf("/dev/%s is the root volume of the image: there would be no other", root), "use rootVolume, or another device, such as /dev/sdf",
+			))
+		}
+	}
+}
+
+// isWindows reports whether EKS selects an image of Windows for a node group.
+func isWindows(spec *expinfrav1.AWSManagedMachinePoolSpec) bool {
+	return spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "WINDOWS")
+}
+
+// checkWindows checks a node group with Windows: there are none in IPv6 clusters, and a cluster needs a node with Linux, or Fargate, for CoreDNS
+// ("Deploy Windows nodes on EKS clusters", EKS user guide).
+func (c *checks) checkWindows(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	if !isWindows(spec) {
+		return
+	}
+	if c.cluster.Infra.Spec.NetworkSpec.VPC.IPv6 != nil {
+		c.fail(group.Problem("spec.amiType", "nodes with Windows cannot be in an IPv6 cluster", "use Linux, or remove network.vpc.ipv6"))
+	}
+	linux := c.hasMachines() || len(c.cluster.EKS.Fargate) > 0 || c.cluster.EKS.HasAutoMode() || c.cluster.EKS.Karpenter != nil ||
+		slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Managed == nil || !isWindows(&p.Managed.Spec) })
+	if !linux {
+		c.warn(group.Problem("spec.amiType", "all nodes have Windows, and CoreDNS runs on Linux only: pods would have no DNS", "add a node group with Linux"))
 	}
 }
 

@@ -113,6 +113,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
 		c.checkMountedFiles(o, prefix, spec, v)
+		c.checkKubeadmFiles(o, prefix, spec)
 		c.checkStaticPods(o, prefix, spec)
 	}
 	for i, f := range spec.Files {
@@ -204,13 +205,14 @@ func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstr
 	if raw := spec.Kubelet.Config; raw != nil {
 		var settings map[string]any
 		if err := json.Unmarshal(raw.Raw, &settings); err == nil {
-			c.checkKubeletSettings(o, prefix+".kubelet.config", settings, v)
+			c.checkOwnedByNodeadm(o, prefix+".kubelet.config", c.checkKubeletSettings(o, prefix+".kubelet.config", settings, v), spec)
 		}
 	}
 	all := map[string]string{}
 	defer func() {
 		c.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all)
 		c.failAll(o, prefix+".kubelet.flags", c.uselessKubelet(all))
+		c.checkOwnedByNodeadm(o, prefix+".kubelet.flags", all, spec)
 	}()
 	for i, flag := range spec.Kubelet.Flags {
 		path := prefix + ".kubelet.flags[" + strconv.Itoa(i) + "]"

@@ -142,6 +142,7 @@ func (c *checks) checkPoolIgnition(config *manifest.Entry, format bootstrapv1.Fo
 	if machine.Spec.Ignition == nil {
 		machine.Spec.Ignition = &infrav1.Ignition{StorageType: infrav1.IgnitionStorageTypeOptionUnencryptedUserData}
 		if format != bootstrapv1.Ignition {
+			c.checkImageFormat(config, "spec.format", format, &machine.Spec)
 			return
 		}
 	}

@@ -32,7 +32,7 @@ func (c *checks) checkReplaced(o *manifest.Entry, path string, config *bootstrap
 	}{
 		{".apiServer.extraArgs", config.APIServer.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfServer(args, config) }},
 		{".controllerManager.extraArgs", config.ControllerManager.ExtraArgs, func(args map[string]string) []replaced {
-			return append(c.replacedOfControllers(args), boundElsewhere(args)...)
+			return slices.Concat(c.replacedOfControllers(args), withoutControllers(args), c.forgottenNodes(args), boundElsewhere(args))
 		}},
 		{".scheduler.extraArgs", config.Scheduler.ExtraArgs, boundElsewhere},
 		{".etcd.local.extraArgs", config.Etcd.Local.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfEtcd(args, boot.EtcdDataDir(config)) }},
@@ -41,6 +41,7 @@ func (c *checks) checkReplaced(o *manifest.Entry, path string, config *bootstrap
 			c.failFirst(o.Problem(argumentAt(o, path+x.field, x.args, r.name), r.what, r.fix))
 		}
 	}
+	c.warnOfControllers(o, path+".controllerManager.extraArgs", config.ControllerManager.ExtraArgs)
 }
 
 // argumentAt returns the path of the first argument with a name.
@@ -82,6 +83,10 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), "AlwaysDeny") {
 		bad = append(bad, replaced{"enable-admission-plugins", "the admission plugin AlwaysDeny denies all requests, those of kubeadm too", "remove it"})
 	}
+	if what := missingAPI(args["runtime-config"], c.nodes() > 1); what != "" {
+		bad = append(bad, replaced{"runtime-config", what, "remove it, or turn it on"})
+	}
+	bad = append(bad, replacedAdmission(args)...)
 	if what := c.otherServices(args["service-cluster-ip-range"]); what != "" {
 		bad = append(bad, replaced{"service-cluster-ip-range", what, "set spec.clusterNetwork.services.cidrBlocks of the Cluster instead"})
 	}

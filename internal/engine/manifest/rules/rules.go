@@ -88,6 +88,7 @@ func (c *checks) checkLoadBalancers(o *manifest.Entry) {
 	primary, secondary := c.cluster.Infra.Spec.ControlPlaneLoadBalancer, c.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
 	c.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
 	c.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)
+	c.checkLoopback(o, primary)
 	if primary == nil {
 		return
 	}
@@ -351,7 +352,7 @@ func (c *checks) checkFormat(o *manifest.Entry, path string, format bootstrapv1.
 }
 
 // checkIgnition checks that the machine's AWSMachine and its bootstrap configuration have
-// the same format, and that Ignition data has a bucket.
+// the same format, which the image reads, and that Ignition data has a bucket.
 func (c *checks) checkIgnition(o *manifest.Entry, path string, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
 	if machine == nil || c.cluster.Infra == nil {
 		return
@@ -366,14 +367,13 @@ func (c *checks) checkIgnition(o *manifest.Entry, path string, format bootstrapv
 		)
 		return
 	}
-	if format != bootstrapv1.Ignition {
-		return
-	}
 	inline := machine.Spec.Ignition != nil && machine.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData
-	if !inline && c.cluster.Infra.Spec.S3Bucket == nil {
+	if format == bootstrapv1.Ignition && !inline && c.cluster.Infra.Spec.S3Bucket == nil {
 		c.fail(o.Problem(path, "Ignition data is stored in a bucket, and AWSCluster/"+c.cluster.Infra.Name+" has none",
 			"set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine"))
+		return
 	}
+	c.checkImageFormat(o, path, format, &machine.Spec)
 }
 
 // longestKey is how many bytes a parameter of SSM holds, where the keys of a cluster are stored.

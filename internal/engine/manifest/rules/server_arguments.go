@@ -54,9 +54,11 @@ func checkNeeded(args map[string]string, has func(string) bool, fail func(what, 
 	if has("service-account-issuer") && args["service-account-issuer"] == "" {
 		fail("service-account-issuer is empty", "set it, or remove it: kubeadm sets it")
 	}
-	const webhook = "ImagePolicyWebhook" // plugin/pkg/admission/imagepolicy/admission.go: "no config specified"
-	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), webhook) && !has("admission-control-config-file") {
-		fail("the admission plugin "+webhook+" needs a configuration", "set admission-control-config-file, or remove it")
+	// plugin/pkg/admission/imagepolicy/admission.go: "no config specified"; plugin/pkg/admission/eventratelimit: limits "must not be empty"
+	for _, plugin := range []string{"ImagePolicyWebhook", "EventRateLimit"} {
+		if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), plugin) && !has("admission-control-config-file") {
+			fail("the admission plugin "+plugin+" needs a configuration", "set admission-control-config-file, or remove it")
+		}
 	}
 }
 

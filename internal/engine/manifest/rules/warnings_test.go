@@ -72,7 +72,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"no blocks of Nodes",
 			[]string{"192.168.0.0/16", "192.168.0.0/27", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}\n    initConfiguration:\n"},
-			"",
+			"cluster.yaml:84: KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.controllerManager.extraArgs[0]: Nodes get no blocks of addresses for pods, which flannel and others need — remove it",
 		},
 		{
 			"paused",

@@ -54,7 +54,11 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := readFiles(data)
+	config, err := svc.rendered(i, data)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readFiles(config)
 	if err != nil {
 		return nil, err
 	}

@@ -108,6 +108,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkKubeadm(o, prefix, spec, v, plane)
 	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)
+	c.checkTemplates(o, prefix, spec, plane)
 	c.checkPhases(o, prefix, spec, v)
 	c.checkNeededPhases(o, prefix, spec, plane)
 	c.checkTakenFiles(o, prefix, spec, plane)
@@ -140,7 +141,8 @@ func (c *checks) checkNodeNames(o *manifest.Entry, prefix string, spec *bootstra
 	for at, name := range map[string]string{
 		"initConfiguration": spec.InitConfiguration.NodeRegistration.Name, "joinConfiguration": spec.JoinConfiguration.NodeRegistration.Name,
 	} {
-		if name != "" && !strings.ContainsAny(name, "{$") && len(validation.IsDNS1123Subdomain(name)) == 0 { // otherwise reported already
+		plain := !strings.ContainsAny(name, "{$")
+		if name != "" && sameForAll(name) && (!plain || len(validation.IsDNS1123Subdomain(name)) == 0) { // otherwise reported already
 			c.fail(
 				o.Problem(
 					prefix+"."+at+".nodeRegistration.name",

@@ -62,6 +62,9 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := firstStage(config, files); err != nil {
+		return nil, err
+	}
 	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
 		if text, ok := files[name]; ok {
 			files[bootText] = string(data) + files["/etc/kubeadm.sh"]
@@ -426,6 +429,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	}
 	if b.Failed = cmp.Or(
 		configRefused(config, b.Version, files),
+		etcdFolderRefused(files, etcdFolder(config), doc.NodeRegistration.IgnorePreflightErrors),
 		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
 		serverRefuses(config, b.Advertised),
 	); b.Failed != "" {

@@ -92,3 +92,40 @@ func TestTemplatesOfConfigurations(t *testing.T) {
 		{name: "no name of a region only", edit: renamed("'{{ region }}-{{ ds.meta_data.instance_id }}'")},
 	})
 }
+
+// cloud-init writes files before it makes users and mounts filesystems. A file that it cannot write is the last one.
+func TestFilesOfConfigurations(t *testing.T) {
+	const own = "files: [{path: /opt/a, content: x, owner: 'deploy:deploy'}]\n"
+	checkBootCases(t, []bootCase{
+		{name: "owner that is made later", worker: own + "users: [{name: deploy}]\n", fails: "files[0].owner: cloud-init could not write it, and would write no file after it: the user deploy does not exist yet"},
+		{name: "owner that a boot command makes", worker: own + "users: [{name: deploy}]\nbootCommands: [useradd deploy]\n"},
+		{name: "unknown owner", worker: own, warns: "there is no user deploy, unless the image has it"},
+		{name: "unknown group", plane: "files: [{path: /opt/a, content: x, owner: 'root:deploy'}]\n", warns: "there is no group deploy, unless the image has it"},
+		{name: "number", worker: "files: [{path: /opt/a, content: x, owner: '1000:1000'}]\n", fails: `it looks for a user with the name "1000", not the number`},
+		{name: "owner of images", worker: "files: [{path: /opt/a, content: x, owner: 'ubuntu:systemd-journal'}, {path: /opt/b, content: x, owner: root}]\nusers: [{name: ubuntu}]\n"},
+		{name: "file and folder", worker: "files: [{path: /opt/a/b, content: x}, {path: /opt/a, content: x}]\n", fails: "files[1].path: cloud-init could not write both: /opt/a is a file here, and the folder of /opt/a/b"},
+		{name: "folder of kubeadm", worker: "files: [{path: /run/kubeadm, content: x}]\n", fails: "/run/kubeadm is a file here, and the folder of /run/kubeadm/kubeadm.yaml"},
+		{name: "folder of the system", plane: "files: [{path: /etc/, content: x}]\n", fails: "files[0].path: cloud-init could not write it, and would write no file after it: /etc is a folder"},
+		{name: "slash at the end", worker: "files: [{path: /opt/a/, content: x}]\n", warns: "cloud-init writes a file /opt/a, not a folder"},
+
+		{name: "mount over the keys", plane: "mounts: [[/dev/xvdb, /etc/kubernetes]]\n", fails: "mounts[0][1]: the filesystem would hide /etc/kubernetes/pki/ca.crt, which cloud-init writes before it mounts"},
+		{name: "mount over the configuration", worker: "mounts: [[tmpfs, /run/kubeadm, tmpfs]]\n", fails: "would hide /run/kubeadm/kubeadm-join-config.yaml"},
+		{name: "mount over the system", worker: "mounts: [[/dev/xvdb, /usr]]\n", fails: "would hide the files of the system in /usr"},
+		{name: "mount over a file", worker: "files: [{path: /data/a, content: x}]\nmounts: [[/dev/xvdb, /data]]\n", warns: "the filesystem that is mounted at /data hides it"},
+		{name: "mount that is not automatic", worker: "files: [{path: /data/a, content: x}]\nmounts: [[/dev/xvdb, /data, ext4, noauto]]\n"},
+		{name: "mount at the folder of etcd", plane: etcdDisk("/var/lib/etcd", "ext4"), fails: "mounts[0][1]: kubeadm refuses a machine on which the folder for the data of etcd is not empty: mkfs.ext4 makes lost+found in /var/lib/etcd"},
+		{name: "mount at the folder of etcd, emptied", plane: etcdDisk("/var/lib/etcd", "ext4") + "preKubeadmCommands: [rmdir /var/lib/etcd/lost+found]\n"},
+		{name: "mount of XFS at the folder of etcd", plane: etcdDisk("/var/lib/etcd", "xfs")},
+		{name: "mount of an unknown filesystem", plane: "mounts: [[/dev/xvdb, /var/lib/etcd]]\n", warns: "/var/lib/etcd may have lost+found"},
+		{name: "mount above the folder of etcd", plane: etcdDisk("/var/lib/etcddisk", "ext4"), edit: []string{"    initConfiguration:\n", "      etcd: {local: {dataDir: /var/lib/etcddisk/etcd}}\n    initConfiguration:\n"}},
+		{name: "mount that kubeadm permits", plane: etcdDisk("/var/lib/etcd", "ext4"), edit: []string{"    initConfiguration:\n      nodeRegistration:\n", "    initConfiguration:\n      nodeRegistration:\n        ignorePreflightErrors: [DirAvailable--var-lib-etcd]\n"}},
+		{name: "file in the folder of etcd", plane: "files: [{path: /var/lib/etcd/a, content: x}]\n", fails: "files[0].path: kubeadm refuses a machine on which the folder for the data of etcd is not empty: /var/lib/etcd/a is in it"},
+		{name: "etcd beside the keys", edit: []string{"    initConfiguration:\n", "      etcd: {local: {dataDir: /etc/kubernetes/pki}}\n    initConfiguration:\n"}, fails: "etcd.local.dataDir: kubeadm refuses a machine on which the folder for the data of etcd is not empty: /etc/kubernetes/pki has other files"},
+		{name: "etcd in a folder of the system", edit: []string{"    initConfiguration:\n", "      etcd: {local: {dataDir: /var/lib}}\n    initConfiguration:\n"}, fails: "/var/lib has other files"},
+	})
+}
+
+// etcdDisk mounts a new filesystem at a folder, as in the documentation of Cluster API Provider AWS.
+func etcdDisk(folder, kind string) string {
+	return "diskSetup: {filesystems: [{device: /dev/nvme1n1, filesystem: " + kind + ", label: etcd_disk, overwrite: false}]}\nmounts: [[LABEL=etcd_disk, " + folder + "]]\n"
+}

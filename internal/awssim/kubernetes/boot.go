@@ -57,8 +57,15 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	if why := misread(svc.EC2.Image(i.Image), data); why != "" {
 		return nil, errors.New(why)
 	}
-	files, err := readFiles(data)
+	config, err := svc.rendered(i, data)
 	if err != nil {
+		return nil, err
+	}
+	files, err := readFiles(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := firstStage(config, files); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
@@ -445,6 +452,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	}
 	if b.Failed = cmp.Or(
 		configRefused(config, b.Version, files),
+		etcdFolderRefused(files, etcdFolder(config), doc.NodeRegistration.IgnorePreflightErrors),
 		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
 		serverRefuses(config, b.Advertised),
 	); b.Failed != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // nodeRegistration has the fields of kubeadm's NodeRegistrationOptions that are simulated.
@@ -51,6 +52,8 @@ func (r nodeRegistration) apply(b *ec2.Boot) error {
 				"kubelet: --node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set: %s",
 				key,
 			)
+		case !strings.ContainsAny(label, "{$") && !regex.Of(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`).MatchString(label):
+			return fmt.Errorf("kubelet: Node is invalid: metadata.labels: Invalid value: %q", label)
 		case b.Labels == nil:
 			b.Labels = map[string]string{}
 		}

@@ -178,7 +178,7 @@ func unquoted(t *testing.T, command string) string {
 func TestNoOtherTools(t *testing.T) {
 	for _, yaml := range []string{
 		manifests.Plain(t, "echo {{ ds.meta_data.instance_id }} <REGION> REPLACE_ME $HOME"),
-		manifests.Plain(t, "{% if a %}"),
+		manifests.Plain(t, "{% if a %}b{% endif %}"),
 		unquoted(t, "echo a{{ ds.meta_data.instance_id }}"),
 		unquoted(t, "sed -i \"s/x/http:{{\n      ds.meta_data.local_ipv4 }}:2381/g\" /etc/x"), // as kubectl breaks long lines
 		unquoted(t, "echo\n      {{ ds.meta_data.local_ipv4 }} /etc/x"),

@@ -84,6 +84,9 @@ func (c *checks) checkDeploymentNodes(d manifest.Deployment) {
 	if config := d.EKSBootstrap; config != nil {
 		c.checkKubeletMap(c.lookup(manifest.KindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.KubeletExtraArgs, v)
 		c.checkModes(c.lookup(manifest.KindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.Files)
+		c.checkEKSWrites(
+			c.lookup(manifest.KindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.Files, config.Spec.Template.Spec.Users,
+		)
 	}
 	if config := d.NodeadmBootstrap; config != nil {
 		o := c.lookup(manifest.KindNodeadmTemplate, config.Name)
@@ -108,6 +111,9 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkKubeadm(o, prefix, spec, v, plane)
 	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)
+	c.checkTemplates(o, prefix, spec, plane)
+	c.checkKubeadmWrites(o, prefix, spec)
+	c.checkMounts(o, prefix, spec, plane)
 	c.checkPhases(o, prefix, spec, v)
 	c.checkNeededPhases(o, prefix, spec, plane)
 	c.checkTakenFiles(o, prefix, spec, plane)
@@ -141,7 +147,8 @@ func (c *checks) checkNodeNames(o *manifest.Entry, prefix string, spec *bootstra
 	for at, name := range map[string]string{
 		"initConfiguration": spec.InitConfiguration.NodeRegistration.Name, "joinConfiguration": spec.JoinConfiguration.NodeRegistration.Name,
 	} {
-		if name != "" && !strings.ContainsAny(name, "{$") && len(validation.IsDNS1123Subdomain(name)) == 0 { // otherwise reported already
+		plain := !strings.ContainsAny(name, "{$")
+		if name != "" && sameForAll(name) && (!plain || len(validation.IsDNS1123Subdomain(name)) == 0) { // otherwise reported already
 			c.fail(
 				o.Problem(
 					prefix+"."+at+".nodeRegistration.name",
@@ -164,6 +171,7 @@ func (c *checks) checkEKSConfig(b manifest.Bootstrap, v kubernetesVersion) {
 		o := c.lookup(manifest.KindEKSConfig, config.Name)
 		c.checkKubeletMap(o, "spec", config.Spec.KubeletExtraArgs, v)
 		c.checkModes(o, "spec", config.Spec.Files)
+		c.checkEKSWrites(o, "spec", config.Spec.Files, config.Spec.Users)
 	}
 	if config := b.Nodeadm; config != nil {
 		c.checkNodeadm(c.lookup(manifest.KindNodeadm, config.Name), "spec", &config.Spec, v)
@@ -183,6 +191,7 @@ func (c *checks) checkKubeletMap(o *manifest.Entry, prefix string, args map[stri
 // checkNodeadm checks a NodeadmConfig.
 func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstrapv1.NodeadmConfigSpec, v kubernetesVersion) {
 	c.checkModes(o, prefix, spec.Files)
+	c.checkEKSWrites(o, prefix, spec.Files, spec.Users)
 	if d := spec.Containerd; d != nil {
 		if err := toml.Unmarshal([]byte(d.Config), &map[string]any{}); err != nil { // internal/containerd in nodeadm of awslabs/amazon-eks-ami
 			c.fail(o.Problem(prefix+".containerd.config", fmt.Sprintf("nodeadm fails: the configuration of containerd is not TOML: %v", err), "correct the text"))

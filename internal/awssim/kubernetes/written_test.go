@@ -1,0 +1,44 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// cloud-init stops at the first file that it cannot write, and mounts hide files.
+func TestFirstStage(t *testing.T) {
+	for text, want := range map[string]string{
+		"write_files: [{path: /a, owner: 'root:root'}, {path: /b/}, {path: c, owner: '-1'}]": "",
+		"write_files: [{path: /a, owner: deploy}]\nusers: [{name: deploy}]":                  "Unknown user or group",
+		"write_files: [{path: /a, owner: 'root:deploy'}]":                                    "Unknown user or group",
+		"write_files: [{path: /a, owner: deploy}]\nbootcmd: [useradd deploy]":                "",
+		"write_files: [{path: /a, owner: '1000'}]":                                           "Unknown user or group",
+		"write_files: [{path: /a/b}, {path: /a}]":                                            "Is a directory: '/a'",
+		"write_files: [{path: /a}, {path: /a/b}]":                                            "Not a directory: '/a/b'",
+		"write_files: [{path: /etc/}]":                                                       "Is a directory: '/etc'",
+		`{"storage": {}}`:                                                                    "",
+	} {
+		if err := firstStage([]byte(text), map[string]string{}); want == "" {
+			assert.NoError(t, err, text)
+		} else {
+			assert.ErrorContains(t, err, want, text)
+		}
+	}
+	files := map[string]string{"/run/kubeadm/kubeadm.yaml": "", "/data/a": ""}
+	assert.NoError(t, firstStage([]byte("mounts: [[/dev/b, /data], [/dev/c, /run/kubeadm, ext4, noauto]]\nfs_setup: [{device: /dev/b, filesystem: ext4}]"), files))
+	assert.Equal(t, map[string]string{"/run/kubeadm/kubeadm.yaml": "", "/data/lost+found": ""}, files)
+}
+
+// kubeadm wants an empty folder for the data of etcd.
+func TestFolderOfEtcd(t *testing.T) {
+	const check = "DirAvailable--var-lib-etcd"
+	lost := map[string]string{"/var/lib/etcd/lost+found": ""}
+	assert.Equal(t, "/var/lib/etcd", etcdFolder("etcd: {local: {}}"))
+	assert.Equal(t, "/data/etcd", etcdFolder("etcd: {local: {dataDir: /data/etcd/}}"))
+	assert.Contains(t, etcdFolderRefused(lost, "/var/lib/etcd", nil), check+"]: /var/lib/etcd is not empty")
+	assert.Empty(t, etcdFolderRefused(lost, "/var/lib/etcd", []string{check}))
+	assert.Empty(t, etcdFolderRefused(lost, "/var/lib/etcd/data", nil))
+	lost[bootText] = "runcmd:\n  - \"rmdir /var/lib/etcd/lost+found\"\n"
+	assert.Empty(t, etcdFolderRefused(lost, "/var/lib/etcd", nil))
+}

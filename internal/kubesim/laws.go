@@ -19,6 +19,16 @@ type law struct {
 // brokenLaw returns the first rule that an object breaks, as the API server says it; "" for none.
 func brokenLaw(o Object) string {
 	of := text(o, "kind")
+	names, _ := value(o, "metadata", "finalizers").([]any)
+	for i, x := range names {
+		if name, _ := x.(string); !strings.Contains(name, "/") && name != "kubernetes" && name != "orphan" && name != "foregroundDeletion" {
+			return fmt.Sprintf(
+				"metadata.finalizers[%d]: Invalid value: %q: prepend finalizer name with domain: name is neither a standard one nor fully qualified",
+				i,
+				name,
+			)
+		}
+	}
 	for _, l := range laws() {
 		if slices.Contains(strings.Fields(l.kinds), of) {
 			if why := broken(o, l.path, "", l.wrong); why != "" {

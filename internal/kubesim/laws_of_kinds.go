@@ -23,6 +23,18 @@ func workloadLaws() []law {
 		{"Deployment", "spec.strategy.rollingUpdate", recreated},
 		{"Deployment", "spec.strategy.rollingUpdate.maxUnavailable", rollingUpdate},
 		{"DaemonSet StatefulSet", "spec.updateStrategy.type", among("RollingUpdate", "OnDelete")},
+		{"DaemonSet", "spec.updateStrategy.rollingUpdate.maxSurge", func(v any, in Object) string {
+			if most, is := number(in["maxUnavailable"]); v != nil && (!is || most > 0) {
+				return "Invalid value: may not be set when maxUnavailable is non-zero"
+			}
+			return ""
+		}},
+		{"Deployment DaemonSet StatefulSet ReplicaSet", "spec.template.spec.activeDeadlineSeconds", func(v any, _ Object) string {
+			if v != nil {
+				return "Forbidden: activeDeadlineSeconds in this kind is not Supported"
+			}
+			return ""
+		}},
 		{"DaemonSet", "spec.updateStrategy.rollingUpdate.maxUnavailable", func(v any, in Object) string {
 			if most, is := number(v); is && most == 0 && in["maxSurge"] == nil {
 				return "Invalid value: 0: cannot be 0 when maxSurge is 0"
@@ -126,6 +138,25 @@ func networkLaws() []law {
 			}
 			return ""
 		}},
+		{"Service", "spec.externalName", func(v any, in Object) string {
+			if s, _ := v.(string); text(in, "type") == "ExternalName" && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?$`).MatchString(s) {
+				return fmt.Sprintf("Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", s)
+			}
+			return ""
+		}},
+		{"Service", "spec.loadBalancerClass", func(v any, in Object) string {
+			if v != nil && text(in, "type") != "LoadBalancer" {
+				return "Forbidden: may only be used when `type` is 'LoadBalancer'"
+			}
+			return ""
+		}},
+		{"Service", "spec.healthCheckNodePort", func(v any, in Object) string {
+			if v != nil && (text(in, "type") != "LoadBalancer" || text(in, "externalTrafficPolicy") != "Local") {
+				return "Invalid value: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+			}
+			return ""
+		}},
+		{"Namespace", "metadata.labels", podSecurity},
 		{"Service", "spec.ports", servicePorts},
 		{"Service", "spec.ports[].protocol", among("SCTP", "TCP", "UDP")},
 		{"Service", "spec.ports[].targetPort", portNumber},
@@ -162,6 +193,7 @@ func cidr(v any, _ Object) string {
 
 func storageLaws() []law {
 	return []law{
+		{"PersistentVolume", "spec.capacity", needed},
 		{"PersistentVolumeClaim PersistentVolume", "spec.accessModes", needed},
 		{"PersistentVolumeClaim PersistentVolume", "spec.accessModes[]", among("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")},
 		{"PersistentVolumeClaim", "spec.resources", func(v any, _ Object) string {
@@ -211,6 +243,30 @@ func otherLaws() []law {
 			return among("Cluster", "Namespaced")(v, in)
 		}},
 		{"CustomResourceDefinition", "spec", definition},
+		{"Lease", "spec.leaseDurationSeconds", func(v any, _ Object) string {
+			if n, is := number(v); is && n <= 0 {
+				return "Invalid value: must be greater than 0"
+			}
+			return ""
+		}},
+		{"RuntimeClass", "handler", func(v any, _ Object) string {
+			if s, _ := v.(string); !isLabel(s) {
+				return fmt.Sprintf("Invalid value: %q: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'", s)
+			}
+			return ""
+		}},
+		{"ValidatingWebhookConfiguration MutatingWebhookConfiguration", "webhooks[].timeoutSeconds", func(v any, _ Object) string {
+			if n, is := number(v); is && (n < 1 || n > 30) {
+				return "Invalid value: the timeout value must be between 1 and 30 seconds"
+			}
+			return ""
+		}},
+		{"ValidatingWebhookConfiguration MutatingWebhookConfiguration", "webhooks[].clientConfig.url", func(v any, _ Object) string {
+			if s, _ := v.(string); v != nil && !strings.HasPrefix(s, "https:") {
+				return "Invalid value: 'https' is the only allowed URL scheme"
+			}
+			return ""
+		}},
 		{"ValidatingWebhookConfiguration MutatingWebhookConfiguration", "webhooks[].sideEffects", func(v any, in Object) string {
 			if isEmpty(v) {
 				return "Required value: must specify one of None, NoneOnDryRun"
@@ -329,7 +385,7 @@ func servicePorts(v any, in Object) string {
 	if len(ports) == 0 && text(in, "type") != "ExternalName" && text(in, "clusterIP") != "None" {
 		return required
 	}
-	names := map[string]bool{}
+	names, seen := map[string]bool{}, map[string]bool{}
 	for i, x := range ports {
 		p, _ := x.(Object)
 		switch name := text(p, "name"); {
@@ -337,10 +393,36 @@ func servicePorts(v any, in Object) string {
 			return fmt.Sprintf("[%d].name: Required value", i)
 		case name != "" && names[name]:
 			return fmt.Sprintf("[%d].name: Duplicate value: %q", i, name)
+		case seen[portOf(p)]:
+			return fmt.Sprintf("[%d]: Duplicate value: port %v", i, p["port"])
 		case p["nodePort"] != nil && !isOpen(in):
 			return fmt.Sprintf("[%d].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'", i)
 		default:
-			names[name] = true
+			names[name], seen[portOf(p)] = true, true
+		}
+	}
+	return ""
+}
+
+// portOf returns the number and the protocol of a port of a Service.
+func portOf(p Object) string {
+	protocol := text(p, "protocol")
+	if protocol == "" {
+		protocol = "TCP"
+	}
+	return fmt.Sprint(p["port"], " ", protocol)
+}
+
+// podSecurity is the rule of the labels of a Namespace ("Pod Security Standards", Kubernetes).
+func podSecurity(v any, _ Object) string {
+	marks, _ := v.(Object)
+	for _, mode := range []string{"audit", "enforce", "warn"} {
+		key := "pod-security.kubernetes.io/" + mode
+		if level, _ := marks[key].(string); level != "" && level != "privileged" && level != "baseline" && level != "restricted" {
+			return fmt.Sprintf("[%s]: Invalid value: %q: must be one of privileged, baseline, restricted", key, level)
+		}
+		if version, _ := marks[key+"-version"].(string); version != "" && version != "latest" && !strings.HasPrefix(version, "v1.") {
+			return fmt.Sprintf(`[%s-version]: Invalid value: %q: must be "latest" or "v1.x"`, key, version)
 		}
 	}
 	return ""

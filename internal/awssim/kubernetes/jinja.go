@@ -155,7 +155,8 @@ func jinjaWords(tag string) (words []string, length int, err error) {
 		if closes := end.FindString(rest); closes != "" && depth == 0 {
 			return words, at + len(closes), nil
 		}
-		word := regex.Of(`^\s*(?s:[\pL_][\pL\pN_]*|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|//|\*\*|[=!<>]=|[-+*/%~<>=.:|,;()\[\]{}])`).FindString(rest)
+		word := regex.Of(`^\s*(?s:[\pL_][\pL\pN_]*|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|//|\*\*|[=!<>]=|[-+*/%~<>=.:|,;()\[\]{}])`).
+			FindString(rest)
 		if word == "" {
 			if rest = strings.TrimSpace(rest); rest == "" {
 				return nil, 0, fmt.Errorf("unexpected end of template")

@@ -91,7 +91,11 @@ func (c *checks) checkVariable(o *manifest.Entry, p templatePart, r jinja.Read) 
 	case r.Default:
 	case namesNode(p):
 		c.failFirst(
-			o.Problem(p.path, fmt.Sprintf("cloud-init has no variable %s, and writes %s%s, which is no valid value here", name, missingPrefix, path[n-1]), nearest(path)),
+			o.Problem(
+				p.path,
+				fmt.Sprintf("cloud-init has no variable %s, and writes %s%s, which is no valid value here", name, missingPrefix, path[n-1]),
+				nearest(path),
+			),
 		)
 	default:
 		c.warn(o.Problem(p.path, fmt.Sprintf("cloud-init has no variable %s, and writes %s%s instead", name, missingPrefix, path[n-1]), nearest(path)))

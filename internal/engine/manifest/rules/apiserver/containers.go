@@ -24,15 +24,28 @@ func (c *check) container(at string, of *corev1.Container, pod *corev1.PodSpec, 
 			c.refuse(field+"name", fmt.Sprintf("the pod has no volume %s", m.Name), "add it to volumes, or correct the name")
 		}
 		c.need(field+"mountPath", m.MountPath)
+		c.inside(field+"subPath", m.SubPath)
 		if paths[m.MountPath] && m.MountPath != "" {
 			c.refuse(field+"mountPath", "another volume is mounted at "+m.MountPath, "change one of them")
 		}
 		paths[m.MountPath] = true
 	}
+	if s := of.SecurityContext; s != nil && isTrue(s.Privileged) && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
+		c.refuse(at+"securityContext", "is privileged, and allowPrivilegeEscalation is false", "remove one of them")
+	}
 	c.resources(at+"resources.", of.Resources)
 	c.probe(at+"livenessProbe", of.LivenessProbe, true)
 	c.probe(at+"readinessProbe", of.ReadinessProbe, false)
 	c.probe(at+"startupProbe", of.StartupProbe, true)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// inside refuses a path that leaves its folder.
+func (c *check) inside(field, path string) {
+	if strings.HasPrefix(path, "/") || slices.Contains(strings.Split(path, "/"), "..") {
+		c.refuse(field, fmt.Sprintf("%q is not below the folder", path), "write a relative path without ..")
+	}
 }
 
 func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host bool) {

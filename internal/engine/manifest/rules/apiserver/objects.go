@@ -11,8 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -22,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // object applies the rules of the kind of an object.
@@ -38,6 +42,9 @@ func (c *check) object(o runtime.Object) {
 	case *corev1.PersistentVolumeClaim:
 		c.claim("spec.", &o.Spec)
 	case *corev1.PersistentVolume:
+		if len(o.Spec.Capacity) == 0 {
+			c.need("spec.capacity", "")
+		}
 		c.accessModes("spec.accessModes", o.Spec.AccessModes)
 	case *storagev1.StorageClass:
 		c.need("provisioner", o.Provisioner)
@@ -68,6 +75,11 @@ func (c *check) metadata(o runtime.Object) {
 	if m.GetUID() != "" {
 		c.refuse("metadata.uid", "no object of the cluster has it", fix)
 	}
+	for i, name := range m.GetFinalizers() {
+		if !strings.Contains(name, "/") && !slices.Contains([]string{"kubernetes", "orphan", "foregroundDeletion"}, name) {
+			c.refuse(fmt.Sprintf("metadata.finalizers[%d]", i), fmt.Sprintf("%q has no domain", name), "write one such as example.com/"+name)
+		}
+	}
 	for i, owner := range m.GetOwnerReferences() {
 		c.need(fmt.Sprintf("metadata.ownerReferences[%d].uid", i), string(owner.UID))
 	}
@@ -87,7 +99,13 @@ func (c *check) other(o runtime.Object) {
 	case *schedulingv1.PriorityClass:
 		c.priority(o)
 	case *corev1.Namespace:
-		c.label("metadata.name", o.Name)
+		c.namespace(o)
+	case *coordinationv1.Lease:
+		if n := o.Spec.LeaseDurationSeconds; n != nil && *n <= 0 {
+			c.refuse("spec.leaseDurationSeconds", fmt.Sprintf("%d is not greater than 0", *n), "change it")
+		}
+	case *nodev1.RuntimeClass:
+		c.label("handler", o.Handler)
 	case *corev1.ConfigMap:
 		c.keys("data", slices.Sorted(maps.Keys(o.Data)), slices.Sorted(maps.Keys(o.BinaryData)))
 	case *corev1.Secret:
@@ -96,11 +114,38 @@ func (c *check) other(o runtime.Object) {
 		c.definition(o)
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
-			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
+			at := fmt.Sprintf("webhooks[%d].", i)
+			c.webhook(at, w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
+			c.webhookCall(at, w.TimeoutSeconds, w.ClientConfig.URL)
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
-			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
+			at := fmt.Sprintf("webhooks[%d].", i)
+			c.webhook(at, w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
+			c.webhookCall(at, w.TimeoutSeconds, w.ClientConfig.URL)
+		}
+	}
+}
+
+// webhookCall checks how a webhook is called (validateWebhookTimeout and webhook.ValidateWebhookURL).
+func (c *check) webhookCall(at string, timeout *int32, url *string) {
+	if timeout != nil && (*timeout < 1 || *timeout > 30) {
+		c.refuse(at+"timeoutSeconds", fmt.Sprintf("%d is not between 1 and 30", *timeout), "change it")
+	}
+	if url != nil && !strings.HasPrefix(*url, "https://") {
+		c.refuse(at+"clientConfig.url", *url+" is no address of https", "write https://…")
+	}
+}
+
+// namespace checks the name of a Namespace, and its labels for Pod Security (k8s.io/pod-security-admission).
+func (c *check) namespace(o *corev1.Namespace) {
+	c.label("metadata.name", o.Name)
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		at, key := "metadata.labels.", "pod-security.kubernetes.io/"+mode
+		oneOf(c, at+key, o.Labels[key], "privileged", "baseline", "restricted")
+		key += "-version"
+		if version, set := o.Labels[key]; set && !regex.Of(`^(latest|v1\.(0|[1-9]\d*))$`).MatchString(version) {
+			c.refuse(at+key, fmt.Sprintf("%q is no version", version), "write latest, or one such as v1.34")
 		}
 	}
 }

@@ -150,6 +150,8 @@ func (c *check) volumes(at string, volumes []corev1.Volume) map[string]bool {
 			c.need(field+"configMap.name", v.ConfigMap.Name)
 		case v.PersistentVolumeClaim != nil:
 			c.need(field+"persistentVolumeClaim.claimName", v.PersistentVolumeClaim.ClaimName)
+		case v.Projected != nil:
+			c.projected(field+"projected.", v.Projected)
 		case v.CSI != nil:
 			c.need(field+"csi.driver", v.CSI.Driver)
 		case v.HostPath != nil:
@@ -163,6 +165,16 @@ func (c *check) volumes(at string, volumes []corev1.Volume) map[string]bool {
 		}
 	}
 	return names
+}
+
+// projected checks the tokens in a volume (validateProjectionSources).
+func (c *check) projected(at string, v *corev1.ProjectedVolumeSource) {
+	for i, s := range v.Sources {
+		if t := s.ServiceAccountToken; t != nil && t.ExpirationSeconds != nil && *t.ExpirationSeconds < 600 {
+			field := fmt.Sprintf("%ssources[%d].serviceAccountToken.expirationSeconds", at, i)
+			c.refuse(field, fmt.Sprintf("%d is less than 10 minutes", *t.ExpirationSeconds), "use 600 or more")
+		}
+	}
 }
 
 // sources returns the fields that say of which type a volume is. A valid volume has one.

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -28,14 +29,33 @@ func (c *check) service(o *corev1.Service) {
 		c.refuse("spec.externalTrafficPolicy", "is only for the types NodePort and LoadBalancer", "remove it")
 	}
 	oneOf(c, "spec.externalTrafficPolicy", s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
+	c.serviceOfType(s)
 	c.servicePorts(s, open)
 	c.serviceAddress("spec.clusterIP", s.ClusterIP)
 }
 
+// serviceOfType checks fields that only Services of some types have.
+func (c *check) serviceOfType(s *corev1.ServiceSpec) {
+	if name := s.ExternalName; s.Type == corev1.ServiceTypeExternalName && name != "" && len(validation.IsDNS1123Subdomain(strings.TrimSuffix(name, "."))) > 0 {
+		c.refuse("spec.externalName", fmt.Sprintf("%q is no name in DNS", name), "write one such as db.example.com")
+	}
+	if s.LoadBalancerClass != nil && s.Type != corev1.ServiceTypeLoadBalancer {
+		c.refuse("spec.loadBalancerClass", "is only for the type LoadBalancer", "remove it, or change the type")
+	}
+	if s.HealthCheckNodePort != 0 && (s.Type != corev1.ServiceTypeLoadBalancer || s.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal) {
+		c.refuse("spec.healthCheckNodePort", "is only for the type LoadBalancer with externalTrafficPolicy: Local", "remove it")
+	}
+}
+
 func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
-	names := map[string]bool{}
+	names, numbers := map[string]bool{}, map[string]bool{}
 	for i, p := range s.Ports {
 		at := fmt.Sprintf("spec.ports[%d].", i)
+		number := fmt.Sprintf("%d of %s", p.Port, cmp.Or(p.Protocol, corev1.ProtocolTCP))
+		if numbers[number] {
+			c.refuse(strings.TrimSuffix(at, "."), "another port is "+number, "change one of them")
+		}
+		numbers[number] = true
 		switch {
 		case len(s.Ports) > 1 && p.Name == "":
 			c.refuse(at+"name", "a port of several needs a name", "set it")

@@ -71,6 +71,9 @@ func (c *check) daemonUpdate(s appsv1.DaemonSetUpdateStrategy) {
 		c.amount(at+".maxSurge", r.MaxSurge)
 		c.amount(at+".maxUnavailable", r.MaxUnavailable)
 		c.atMostAll(at+".maxUnavailable", r.MaxUnavailable)
+		if r.MaxSurge != nil && !isZero(r.MaxSurge) && !isZero(r.MaxUnavailable) {
+			c.refuse(at+".maxSurge", "is possible only with maxUnavailable: 0, which is 1 by default", "remove it, or set maxUnavailable to 0")
+		}
 		if isZero(r.MaxUnavailable) && (r.MaxSurge == nil || isZero(r.MaxSurge)) {
 			c.refuse(at, "maxUnavailable and maxSurge are 0: no pod could be replaced", "set one of them to 1")
 		}
@@ -103,6 +106,9 @@ func (c *check) template(selector *metav1.LabelSelector, pods *corev1.PodTemplat
 	}
 	if p := pods.Spec.RestartPolicy; p != "" && p != corev1.RestartPolicyAlways {
 		c.refuse("spec.template.spec.restartPolicy", fmt.Sprintf("%q: pods that a Job does not run are always restarted", p), "remove it")
+	}
+	if pods.Spec.ActiveDeadlineSeconds != nil {
+		c.refuse("spec.template.spec.activeDeadlineSeconds", "only pods of Jobs have a deadline", "remove it")
 	}
 	for i, claim := range claims {
 		c.claim(fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.", i), &claim.Spec)

@@ -62,7 +62,9 @@ json.dump([accepts(text + "\nend\n") for text in json.load(sys.stdin)], sys.stdo
 
 // The variables of a template are those that it does not set, and how they are used.
 func TestReads(t *testing.T) {
-	tmpl, err := jinja.Parse(`{{ ds.meta_data["local-hostname"] }}{% set x = v1.region %}{{ x }}{% if a %}{{ b.c }}{% endif %}{{ d | default("") }}{{ e-f }}{{ g.split(".") }}`)
+	tmpl, err := jinja.Parse(
+		`{{ ds.meta_data["local-hostname"] }}{% set x = v1.region %}{{ x }}{% if a %}{{ b.c }}{% endif %}{{ d | default("") }}{{ e-f }}{{ g.split(".") }}`,
+	)
 	require.Nil(t, err)
 	var got []string
 	for _, r := range tmpl.Reads {

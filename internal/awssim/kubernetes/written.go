@@ -34,6 +34,9 @@ func firstStage(data []byte, files map[string]string) error {
 		return fmt.Errorf("cloud-init: Running module write_files failed: %s", why)
 	}
 	c.mount(files)
+	if why := c.runRefused(); why != "" {
+		return fmt.Errorf("cloud-init: /var/lib/cloud/instance/scripts/runcmd: %s", why)
+	}
 	return nil
 }
 
@@ -59,6 +62,31 @@ func (c *cloudConfig) writesRefused() string {
 			if name != "" && name != "-1" && !strings.EqualFold(name, "none") && !c.knows(name) {
 				return fmt.Sprintf("Unknown user or group: 'getpwnam(): name not found: '%s''", name)
 			}
+		}
+	}
+	return ""
+}
+
+// runRefused returns why the shell does not reach the end of the commands: a quote that does not end. All commands are one script (shellify in
+// cloudinit/util.py). Scripts with here-documents, where quotes mean nothing, are not read.
+func (c *cloudConfig) runRefused() string {
+	script := ""
+	for _, x := range c.Run {
+		if line, is := x.(string); is {
+			script += line + "\n"
+		}
+	}
+	if strings.Contains(script, "<<") || strings.Contains(script, "`") {
+		return ""
+	}
+	for at := 0; at < len(script); at++ {
+		rest := script[at:]
+		found := regex.Of(`^(?s:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\s#[^\n]*)`).FindString(rest)
+		switch {
+		case found != "":
+			at += len(found) - 1
+		case rest[0] == '\'' || rest[0] == '"':
+			return "Syntax error: Unterminated quoted string"
 		}
 	}
 	return ""

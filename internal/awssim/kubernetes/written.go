@@ -94,8 +94,8 @@ func (c *cloudConfig) runRefused() string {
 
 // knows reports whether the image has a user or a group, or bootcmd mentions it. The modules that make users run later.
 func (c *cloudConfig) knows(name string) bool {
-	system := strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout fax voice
-		cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve systemd-timesync
+	system := strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout
+		fax voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve systemd-timesync
 		messagebus syslog sshd _apt _chrony chrony tss polkitd landscape pollinate ubuntu ec2-user admin rocky centos core docker`)
 	return slices.Contains(system, name) || slices.ContainsFunc(c.Boot, func(x any) bool { return strings.Contains(fmt.Sprint(x), name) })
 }

@@ -54,7 +54,8 @@ func (svc *Service) instanceData(i *ec2.Instance) map[string]any {
 	all := map[string]any{"v1": standard, "ds": map[string]any{
 		"meta_data": meta, "dynamic": nil, "_doc": nil, "_metadata_api_version": nil, "user_data": nil,
 	}}
-	for name := range strings.FieldsSeq("merged_cfg merged_system_cfg sys_info system_info base64_encoded_keys sensitive_keys vendordata2 range dict lipsum cycler joiner namespace") {
+	for name := range strings.FieldsSeq(`merged_cfg merged_system_cfg sys_info system_info base64_encoded_keys sensitive_keys vendordata2
+		range dict lipsum cycler joiner namespace`) {
 		all[name] = nil
 	}
 	for name, value := range standard {
@@ -155,8 +156,8 @@ func jinjaWords(tag string) (words []string, length int, err error) {
 		if closes := end.FindString(rest); closes != "" && depth == 0 {
 			return words, at + len(closes), nil
 		}
-		word := regex.Of(`^\s*(?s:[\pL_][\pL\pN_]*|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|//|\*\*|[=!<>]=|[-+*/%~<>=.:|,;()\[\]{}])`).
-			FindString(rest)
+		word := regex.Of(`^\s*(?s:[\pL_][\pL\pN_]*|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|` +
+			`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|//|\*\*|[=!<>]=|[-+*/%~<>=.:|,;()\[\]{}])`).FindString(rest)
 		if word == "" {
 			if rest = strings.TrimSpace(rest); rest == "" {
 				return nil, 0, fmt.Errorf("unexpected end of template")

@@ -34,6 +34,9 @@ func firstStage(data []byte, files map[string]string) error {
 		return fmt.Errorf("cloud-init: Running module write_files failed: %s", why)
 	}
 	c.mount(files)
+	if why := c.runRefused(); why != "" {
+		return fmt.Errorf("cloud-init: /var/lib/cloud/instance/scripts/runcmd: %s", why)
+	}
 	return nil
 }
 
@@ -64,13 +67,36 @@ func (c *cloudConfig) writesRefused() string {
 	return ""
 }
 
+// runRefused returns why the shell does not reach the end of the commands: a quote that does not end. All commands are one script (shellify in
+// cloudinit/util.py). Scripts with here-documents, where quotes mean nothing, are not read.
+func (c *cloudConfig) runRefused() string {
+	script := ""
+	for _, x := range c.Run {
+		if line, is := x.(string); is {
+			script += line + "\n"
+		}
+	}
+	if strings.Contains(script, "<<") || strings.Contains(script, "`") {
+		return ""
+	}
+	for at := 0; at < len(script); at++ {
+		rest := script[at:]
+		found := regex.Of(`^(?s:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\s#[^\n]*)`).FindString(rest)
+		switch {
+		case found != "":
+			at += len(found) - 1
+		case rest[0] == '\'' || rest[0] == '"':
+			return "Syntax error: Unterminated quoted string"
+		}
+	}
+	return ""
+}
+
 // knows reports whether the image has a user or a group, or bootcmd mentions it. The modules that make users run later.
 func (c *cloudConfig) knows(name string) bool {
-	system := strings.Fields(
-		`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout fax voice
-		cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve systemd-timesync
-		messagebus syslog sshd _apt _chrony chrony tss polkitd landscape pollinate ubuntu ec2-user admin rocky centos core docker`,
-	)
+	system := strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout
+		fax voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve systemd-timesync
+		messagebus syslog sshd _apt _chrony chrony tss polkitd landscape pollinate ubuntu ec2-user admin rocky centos core docker`)
 	return slices.Contains(system, name) || slices.ContainsFunc(c.Boot, func(x any) bool { return strings.Contains(fmt.Sprint(x), name) })
 }
 

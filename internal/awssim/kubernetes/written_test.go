@@ -17,7 +17,9 @@ func TestFirstStage(t *testing.T) {
 		"write_files: [{path: /a/b}, {path: /a}]":                                            "Is a directory: '/a'",
 		"write_files: [{path: /a}, {path: /a/b}]":                                            "Not a directory: '/a/b'",
 		"write_files: [{path: /etc/}]":                                                       "Is a directory: '/etc'",
-		`{"storage": {}}`:                                                                    "",
+		"runcmd: ['echo \"a', kubeadm join]":                                                 "Unterminated quoted string",
+		`runcmd: ["echo \"a", "b\" 'c' \\' # don't", kubeadm join]`:                          "",
+		`{"storage": {}}`: "",
 	} {
 		if err := firstStage([]byte(text), map[string]string{}); want == "" {
 			assert.NoError(t, err, text)

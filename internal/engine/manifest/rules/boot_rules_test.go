@@ -215,3 +215,20 @@ func TestFilesOfConfigurations(t *testing.T) {
 func etcdDisk(folder, kind string) string {
 	return "diskSetup: {filesystems: [{device: /dev/nvme1n1, filesystem: " + kind + ", label: etcd_disk, overwrite: false}]}\nmounts: [[LABEL=etcd_disk, " + folder + "]]\n"
 }
+
+// The commands of a configuration are one script, which a shell can read.
+func TestCommandsOfConfigurations(t *testing.T) {
+	const stops = "the shell cannot read the command, and would run neither it nor the commands after it: "
+	checkBootCases(t, []bootCase{
+		{name: "open quote", worker: "preKubeadmCommands: ['true', 'echo \"a']\n", fails: "preKubeadmCommands[1]: " + stops + "reached EOF without closing quote"},
+		{name: "open quote that another one closes", worker: "preKubeadmCommands: ['echo \"a']\npostKubeadmCommands: ['b\"']\n", fails: stops},
+		{name: "no fi", plane: "postKubeadmCommands: ['if true; then echo a']\n", fails: "postKubeadmCommands[0]: " + stops},
+		{name: "open bracket in a boot command", worker: "bootCommands: ['(echo a']\n", fails: "bootCommands[0]: " + stops},
+		{name: "here-document without an end", worker: "preKubeadmCommands: [\"cat > /a <<EOF\\nb\"]\n", fails: stops},
+		{name: "here-document at the end", worker: "postKubeadmCommands: [\"cat > /a <<EOF\\nb\"]\n"},
+		{name: "statement over several commands", worker: "preKubeadmCommands: ['if true; then', echo a, fi]\n"},
+		{name: "bash", worker: "preKubeadmCommands: ['[[ -f /a ]] && a=(1 2) && diff <(b) <(c)']\n"},
+		{name: "expressions of jinja", worker: "preKubeadmCommands: ['hostnamectl set-hostname \"{{ ds.meta_data[\"local-hostname\"] }}\"']\n"},
+		{name: "comment", worker: "preKubeadmCommands: ['true # don''t']\n"},
+	})
+}

@@ -32,7 +32,9 @@ func (c *checks) checkWrites(o *manifest.Entry, prefix string, files []writtenFi
 			c.fail(o.Problem(at+".path", fmt.Sprintf("%s%s is a folder", ends, file), "add the name of the file"))
 		case in >= 0:
 			c.fail(
-				o.Problem(at+".path", fmt.Sprintf("%s%s is a file here, and the folder of %s", "cloud-init could not write both: ", file, all[in]), "change one of them"),
+				o.Problem(
+					at+".path", fmt.Sprintf("cloud-init could not write both: %s is a file here, and the folder of %s", file, all[in]), "change one of them",
+				),
 			)
 		case strings.HasSuffix(f.path, "/"):
 			c.warn(o.Problem(at+".path", fmt.Sprintf("cloud-init writes a file %s, not a folder", file), "remove the / at its end, or add the name of the file"))
@@ -43,10 +45,8 @@ func (c *checks) checkWrites(o *manifest.Entry, prefix string, files []writtenFi
 
 // systemFolders are folders that every Linux has.
 func systemFolders() []string {
-	return strings.Fields(
-		`/ /bin /boot /dev /etc /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/systemd /etc/systemd/system /home /lib /opt /proc /root /run /sbin /sys
-		/tmp /usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/sbin /usr/share /var /var/lib /var/log /var/tmp`,
-	)
+	return strings.Fields(`/ /bin /boot /dev /etc /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/systemd /etc/systemd/system /home /lib /opt /proc /root /run
+		/sbin /sys /tmp /usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/sbin /usr/share /var /var/lib /var/log /var/tmp`)
 }
 
 // imageAccounts are users and groups that images have when cloud-init writes files: those of Debian (base-passwd), of Red Hat (setup), of usual

@@ -87,6 +87,7 @@ func (c *checks) checkDeploymentNodes(d manifest.Deployment) {
 		c.checkEKSWrites(
 			c.lookup(manifest.KindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.Files, config.Spec.Template.Spec.Users,
 		)
+		c.checkEKSScripts(c.lookup(manifest.KindEKSConfigTemplate, config.Name), "spec.template.spec", &config.Spec.Template.Spec)
 	}
 	if config := d.NodeadmBootstrap; config != nil {
 		o := c.lookup(manifest.KindNodeadmTemplate, config.Name)
@@ -113,6 +114,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkBoot(o, prefix, spec)
 	c.checkTemplates(o, prefix, spec, plane)
 	c.checkKubeadmWrites(o, prefix, spec)
+	c.checkKubeadmScripts(o, prefix, spec)
 	c.checkMounts(o, prefix, spec, plane)
 	c.checkPhases(o, prefix, spec, v)
 	c.checkNeededPhases(o, prefix, spec, plane)
@@ -172,6 +174,7 @@ func (c *checks) checkEKSConfig(b manifest.Bootstrap, v kubernetesVersion) {
 		c.checkKubeletMap(o, "spec", config.Spec.KubeletExtraArgs, v)
 		c.checkModes(o, "spec", config.Spec.Files)
 		c.checkEKSWrites(o, "spec", config.Spec.Files, config.Spec.Users)
+		c.checkEKSScripts(o, "spec", &config.Spec)
 	}
 	if config := b.Nodeadm; config != nil {
 		c.checkNodeadm(c.lookup(manifest.KindNodeadm, config.Name), "spec", &config.Spec, v)
@@ -192,6 +195,7 @@ func (c *checks) checkKubeletMap(o *manifest.Entry, prefix string, args map[stri
 func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstrapv1.NodeadmConfigSpec, v kubernetesVersion) {
 	c.checkModes(o, prefix, spec.Files)
 	c.checkEKSWrites(o, prefix, spec.Files, spec.Users)
+	c.checkScript(o, scriptLines(prefix+".preNodeadmCommands", spec.PreNodeadmCommands)) // one script of bash, as in CAPA
 	if d := spec.Containerd; d != nil {
 		if err := toml.Unmarshal([]byte(d.Config), &map[string]any{}); err != nil { // internal/containerd in nodeadm of awslabs/amazon-eks-ami
 			c.fail(o.Problem(prefix+".containerd.config", fmt.Sprintf("nodeadm fails: the configuration of containerd is not TOML: %v", err), "correct the text"))

@@ -124,7 +124,9 @@ func (c *checks) checkOptional(o *manifest.Entry, p templatePart, name string, r
 		what = "tags in its metadata, which EC2 refuses for the tags of a cluster" // instanceMetadataTags
 	}
 	c.warn(
-		o.Problem(p.path, fmt.Sprintf("only a machine with %s has %s; for others cloud-init writes %s…", what, name, missingPrefix), "use another variable"),
+		o.Problem(
+			p.path, fmt.Sprintf("only a machine with %s has %s; for others cloud-init writes %s…", what, name, missingPrefix), "use another variable",
+		),
 	)
 }
 

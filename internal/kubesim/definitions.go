@@ -54,14 +54,8 @@ func brokenSchema(at string, s Object) string {
 	case s["default"] != nil && against("", s["default"], s) != "":
 		return at + ".default: Invalid value" + against("", s["default"], s)
 	}
-	rules, _ := s["x-kubernetes-validations"].([]any)
-	for i, x := range rules {
-		rule, _ := x.(Object)
-		for _, m := range regex.Of(`\bself\.([A-Za-z_]\w*)( *\()?`).FindAllStringSubmatch(text(rule, "rule"), -1) {
-			if m[2] == "" && properties[m[1]] == nil {
-				return fmt.Sprintf("%s.x-kubernetes-validations[%d].rule: Invalid value: compilation failed: undefined field '%s'", at, i, m[1])
-			}
-		}
+	if why := brokenRule(at, s); why != "" {
+		return why
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		inner, _ := properties[name].(Object)
@@ -73,6 +67,21 @@ func brokenSchema(at string, s Object) string {
 		if inner, is := s[name].(Object); is {
 			if why := brokenSchema(at+"."+name, inner); why != "" {
 				return why
+			}
+		}
+	}
+	return ""
+}
+
+// brokenRule says which CEL rule of a schema reads a field that the schema does not have; "" for none.
+func brokenRule(at string, s Object) string {
+	properties, _ := s["properties"].(Object)
+	rules, _ := s["x-kubernetes-validations"].([]any)
+	for i, x := range rules {
+		rule, _ := x.(Object)
+		for _, m := range regex.Of(`\bself\.([A-Za-z_]\w*)( *\()?`).FindAllStringSubmatch(text(rule, "rule"), -1) {
+			if m[2] == "" && properties[m[1]] == nil {
+				return fmt.Sprintf("%s.x-kubernetes-validations[%d].rule: Invalid value: compilation failed: undefined field '%s'", at, i, m[1])
 			}
 		}
 	}
@@ -110,21 +119,27 @@ func (c *Cluster) ofDefinition(o Object) string {
 	return strings.TrimPrefix(against("", rest, s), ".")
 }
 
-// against says why a value does not follow a schema; "" if it does.
-func against(at string, v any, s Object) string {
-	is := ""
+// typeOf returns the type of a JSON value; "" for null.
+func typeOf(v any) string {
 	switch v.(type) {
 	case string:
-		is = "string"
+		return "string"
 	case bool:
-		is = "boolean"
+		return "boolean"
 	case float64, int64, int:
-		is = "number"
+		return "number"
 	case Object:
-		is = "object"
+		return "object"
 	case []any:
-		is = "array"
-	default:
+		return "array"
+	}
+	return ""
+}
+
+// against says why a value does not follow a schema; "" if it does.
+func against(at string, v any, s Object) string {
+	is := typeOf(v)
+	if is == "" {
 		return ""
 	}
 	want := text(s, "type")

@@ -19,15 +19,8 @@ type law struct {
 // brokenLaw returns the first rule that an object breaks, as the API server says it; "" for none.
 func brokenLaw(o Object) string {
 	of := text(o, "kind")
-	names, _ := value(o, "metadata", "finalizers").([]any)
-	for i, x := range names {
-		if name, _ := x.(string); !strings.Contains(name, "/") && name != "kubernetes" && name != "orphan" && name != "foregroundDeletion" {
-			return fmt.Sprintf(
-				"metadata.finalizers[%d]: Invalid value: %q: prepend finalizer name with domain: name is neither a standard one nor fully qualified",
-				i,
-				name,
-			)
-		}
+	if why := badFinalizer(o); why != "" {
+		return why
 	}
 	for _, l := range laws() {
 		if slices.Contains(strings.Fields(l.kinds), of) {
@@ -53,6 +46,21 @@ func brokenLaw(o Object) string {
 					}
 				}
 			}
+		}
+	}
+	return ""
+}
+
+// badFinalizer returns what is wrong with the finalizers of an object (ValidateFinalizerName of pkg/apis/core/validation).
+func badFinalizer(o Object) string {
+	names, _ := value(o, "metadata", "finalizers").([]any)
+	for i, x := range names {
+		if name, _ := x.(string); !strings.Contains(name, "/") && name != "kubernetes" && name != "orphan" && name != "foregroundDeletion" {
+			return fmt.Sprintf(
+				"metadata.finalizers[%d]: Invalid value: %q: prepend finalizer name with domain: name is neither a standard one nor fully qualified",
+				i,
+				name,
+			)
 		}
 	}
 	return ""

@@ -74,18 +74,35 @@ func podLaws() []law {
 		{path: "volumes[].secret.secretName", wrong: needed},
 		{path: "volumes[].configMap.name", wrong: needed},
 		{path: "volumes[].persistentVolumeClaim.claimName", wrong: needed},
-		{path: "volumes[].projected.sources[].serviceAccountToken.expirationSeconds", wrong: func(v any, _ Object) string {
-			if n, is := number(v); is && n < 600 {
-				return "Invalid value: may not specify a duration less than 10 minutes"
-			}
-			return ""
-		}},
+		{path: "volumes[].projected.sources[].serviceAccountToken.expirationSeconds", wrong: tooShort},
 		{path: "volumes[].hostPath.path", wrong: needed},
 		{
 			path:  "volumes[].hostPath.type",
 			wrong: among("BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),
 		},
 	}
+}
+
+func contradictsItself(v any, _ Object) string {
+	if s, _ := v.(Object); s["privileged"] == true && s["allowPrivilegeEscalation"] == false {
+		return "Invalid value: cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+	}
+	return ""
+}
+
+func leavesFolder(v any, _ Object) string {
+	if s, _ := v.(string); strings.HasPrefix(s, "/") || strings.HasPrefix(s+"/", "../") || strings.Contains(s+"/", "/../") {
+		return fmt.Sprintf("Invalid value: %q: must be a relative path that does not contain '..'", s)
+	}
+	return ""
+}
+
+// tooShort is the rule of the seconds that a token is valid.
+func tooShort(v any, _ Object) string {
+	if n, is := number(v); is && n < 600 {
+		return "Invalid value: may not specify a duration less than 10 minutes"
+	}
+	return ""
 }
 
 func toleration(v any, _ Object) string {
@@ -151,18 +168,8 @@ func containerLaws(pod, o Object) []law {
 			}
 			return fmt.Sprintf("Not found: %q", v)
 		}},
-		{path: "securityContext", wrong: func(v any, _ Object) string {
-			if s, _ := v.(Object); s["privileged"] == true && s["allowPrivilegeEscalation"] == false {
-				return "Invalid value: cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-			}
-			return ""
-		}},
-		{path: "volumeMounts[].subPath", wrong: func(v any, _ Object) string {
-			if s, _ := v.(string); strings.HasPrefix(s, "/") || strings.HasPrefix(s+"/", "../") || strings.Contains(s+"/", "/../") {
-				return fmt.Sprintf("Invalid value: %q: must be a relative path that does not contain '..'", s)
-			}
-			return ""
-		}},
+		{path: "securityContext", wrong: contradictsItself},
+		{path: "volumeMounts[].subPath", wrong: leavesFolder},
 		{path: "volumeMounts[].mountPath", wrong: needed},
 		{path: "volumeMounts", wrong: distinct("mountPath")},
 		{path: "resources", wrong: amounts},

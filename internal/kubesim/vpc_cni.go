@@ -54,9 +54,23 @@ func badCNIValue(env map[string]string, is func(string) bool) string {
 	if prefix := env["AWS_VPC_K8S_CNI_VETHPREFIX"]; len(prefix) > 4 || one(prefix, "eth", "lo", "vlan") {
 		return "AWS_VPC_K8S_CNI_VETHPREFIX cannot be longer than 4 characters, or set to reserved values 'eth', 'vlan', or 'lo'"
 	}
+	if why := badNumber(env, least); why != "" {
+		return why
+	}
 	if is("ENABLE_POD_ENI") && !one(env["POD_SECURITY_GROUP_ENFORCING_MODE"], "strict", "standard") {
 		return "POD_SECURITY_GROUP_ENFORCING_MODE must be set to either 'strict' or 'standard'"
 	}
+	if is("ENABLE_PREFIX_DELEGATION") && max(env["WARM_PREFIX_TARGET"], env["WARM_IP_TARGET"], env["MINIMUM_IP_TARGET"]) <= "0" {
+		return "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set"
+	}
+	if !one(strings.ToLower(env["NETWORK_POLICY_ENFORCING_MODE"]), "none", "strict", "standard") {
+		return "invalid Network policy mode, supported modes: none, strict, standard"
+	}
+	return notCopied(env)
+}
+
+// badNumber returns which value is no number, or is out of its range.
+func badNumber(env map[string]string, least int) string {
 	if n, err := strconv.Atoi(env["IP_COOLDOWN_PERIOD"]); err != nil || n < 0 {
 		return "IP_COOLDOWN_PERIOD MUST be a valid positive integer"
 	}
@@ -65,12 +79,11 @@ func badCNIValue(env map[string]string, is func(string) bool) string {
 			return fmt.Sprintf("%s cannot be less than %d or greater than 9001. %s is invalid", name, least, env[name])
 		}
 	}
-	if is("ENABLE_PREFIX_DELEGATION") && max(env["WARM_PREFIX_TARGET"], env["WARM_IP_TARGET"], env["MINIMUM_IP_TARGET"]) <= "0" {
-		return "Setting WARM_PREFIX_TARGET = 0 is not supported while WARM_IP_TARGET/MINIMUM_IP_TARGET is not set"
-	}
-	if !one(strings.ToLower(env["NETWORK_POLICY_ENFORCING_MODE"]), "none", "strict", "standard") {
-		return "invalid Network policy mode, supported modes: none, strict, standard"
-	}
+	return ""
+}
+
+// notCopied returns why the entry point cannot copy its files to the machine.
+func notCopied(env map[string]string) string {
 	for name, mounted := range map[string]string{"HOST_CNI_BIN_PATH": "/host/opt/cni/bin", "HOST_CNI_CONFDIR_PATH": "/host/etc/cni/net.d"} {
 		if given, set := env[name]; set && strings.TrimSuffix(given, "/") != mounted {
 			return "Failed to copy: " + given + " is in the container only"

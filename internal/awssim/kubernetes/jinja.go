@@ -91,7 +91,7 @@ func renderJinja(text string, vars map[string]any) (string, error) {
 		}
 	}
 	if len(j.open) > 0 {
-		return "", fmt.Errorf("Unexpected end of template. Jinja was looking for the end of %q", j.open[len(j.open)-1])
+		return "", fmt.Errorf("unexpected end of template. Jinja was looking for the end of %q", j.open[len(j.open)-1])
 	}
 	j.write(j.all[j.at:])
 	return j.out.String(), nil
@@ -109,14 +109,14 @@ func (j *jinja) tag() error {
 	case rest[1] == '#':
 		end := strings.Index(rest[2:], "#}")
 		if end < 0 {
-			return fmt.Errorf("Missing end of comment tag")
+			return fmt.Errorf("missing end of comment tag")
 		}
 		j.at += 2 + end + 2
 		return nil
 	case regex.Of(`^\{%[-+]?\s*raw\s*-?%\}`).MatchString(rest):
 		raw := regex.Of(`^(?s)\{%[-+]?\s*raw\s*-?%\}(.*?)\{%[-+]?\s*endraw\s*[-+]?%\}\n?`).FindStringSubmatch(rest)
 		if raw == nil {
-			return fmt.Errorf("Missing end of raw directive")
+			return fmt.Errorf("missing end of raw directive")
 		}
 		j.write(raw[1])
 		j.at += len(raw[0])
@@ -194,7 +194,7 @@ func jinjaExpression(words []string, soft bool) error {
 		operator := slices.Contains(infix, word) && (before != "." || word == ".")
 		switch {
 		case before == "|" && !soft && !slices.Contains(filters, word):
-			return fmt.Errorf("No filter named '%s'", word)
+			return fmt.Errorf("no filter named '%s'", word)
 		case before == "not" && word == "in" && !slices.Contains(words, "is"):
 			valued = false
 		case word == "not", before == "is" && word == "in", !valued && (word == "-" || word == "+"):
@@ -214,7 +214,7 @@ func jinjaExpression(words []string, soft bool) error {
 		}
 	}
 	if !valued {
-		return fmt.Errorf("Expected an expression, got 'end of print statement'")
+		return fmt.Errorf("expected an expression, got 'end of print statement'")
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (j *jinja) statement(words []string) error {
 			return jinjaExpression(words[1:], true)
 		}
 	case !slices.Contains([]string{"set", "do", "print"}, name):
-		return fmt.Errorf("Encountered unknown tag '%s'", name)
+		return fmt.Errorf("encountered unknown tag '%s'", name)
 	}
 	return nil
 }

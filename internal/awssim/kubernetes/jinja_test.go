@@ -22,7 +22,7 @@ func TestTemplates(t *testing.T) {
 	cases := templates.All(t)
 	for _, text := range cases.Accepted {
 		_, err := renderJinja(text+"\nend\n", vars())
-		assert.NoError(t, err, text)
+		require.NoError(t, err, text)
 	}
 	for _, text := range cases.Refused {
 		_, err := renderJinja(text+"\nend\n", vars())
@@ -48,7 +48,7 @@ func TestVariablesOfTemplates(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ ds.metadata.local_hostname }}":    "'metadata' is undefined",
 		"{{ ds.meta_data.local-hostname }}":   "'local' is undefined",
-		"a\n{{ ds.meta_data.mac | shorten }}": "No filter named 'shorten' on line 3",
+		"a\n{{ ds.meta_data.mac | shorten }}": "no filter named 'shorten' on line 3",
 	} {
 		_, err := renderJinja(text, vars)
 		assert.ErrorContains(t, err, want)

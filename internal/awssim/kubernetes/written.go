@@ -27,8 +27,11 @@ type cloudConfig struct {
 // users_groups (config/cloud.cfg.tmpl). It removes files that a filesystem hides, and adds those of a new filesystem.
 func firstStage(data []byte, files map[string]string) error {
 	var c cloudConfig
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || yaml.Unmarshal(data, &c) != nil {
-		return nil // Ignition, or what readFiles reports
+	if isIgnition := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); isIgnition {
+		return nil
+	}
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("cloud-init: %w", err)
 	}
 	if why := c.writesRefused(); why != "" {
 		return fmt.Errorf("cloud-init: Running module write_files failed: %s", why)
@@ -95,8 +98,8 @@ func (c *cloudConfig) runRefused() string {
 // knows reports whether the image has a user or a group, or bootcmd mentions it. The modules that make users run later.
 func (c *cloudConfig) knows(name string) bool {
 	system := strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout
-		fax voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve systemd-timesync
-		messagebus syslog sshd _apt _chrony chrony tss polkitd landscape pollinate ubuntu ec2-user admin rocky centos core docker`)
+		fax voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve
+		systemd-timesync messagebus syslog sshd _apt _chrony chrony tss polkitd landscape pollinate ubuntu ec2-user admin rocky centos core docker`)
 	return slices.Contains(system, name) || slices.ContainsFunc(c.Boot, func(x any) bool { return strings.Contains(fmt.Sprint(x), name) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // cloud-init stops at the first file that it cannot write, and mounts hide files.
@@ -28,7 +29,10 @@ func TestFirstStage(t *testing.T) {
 		}
 	}
 	files := map[string]string{"/run/kubeadm/kubeadm.yaml": "", "/data/a": ""}
-	assert.NoError(t, firstStage([]byte("mounts: [[/dev/b, /data], [/dev/c, /run/kubeadm, ext4, noauto]]\nfs_setup: [{device: /dev/b, filesystem: ext4}]"), files))
+	require.NoError(
+		t,
+		firstStage([]byte("mounts: [[/dev/b, /data], [/dev/c, /run/kubeadm, ext4, noauto]]\nfs_setup: [{device: /dev/b, filesystem: ext4}]"), files),
+	)
 	assert.Equal(t, map[string]string{"/run/kubeadm/kubeadm.yaml": "", "/data/lost+found": ""}, files)
 }
 

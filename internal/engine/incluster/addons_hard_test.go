@@ -2,7 +2,6 @@ package incluster_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,7 +119,7 @@ func TestAddonsWrong(t *testing.T) {
 				require.ErrorContains(t, err, tt.want)
 				require.ErrorContains(t, err, "resource-set/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
-				assert.False(t, errors.As(err, new(*plan.RefusedError)))
+				assert.NotErrorAs(t, err, new(*plan.RefusedError))
 				enginetest.Inside(a, func(c *kubesim.Cluster) {
 					assert.NotNil(t, c.Get("/api/v1/namespaces/default/configmaps/b"))
 				})
@@ -138,7 +137,7 @@ func TestAddonOfUndefinedKind(t *testing.T) {
 			m.Deployments[0].Object.Spec.Replicas = new(workers + 1)
 			_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 			require.ErrorContains(t, err, "bring its CustomResourceDefinition too")
-			assert.False(t, errors.As(err, new(*plan.RefusedError)))
+			assert.NotErrorAs(t, err, new(*plan.RefusedError))
 			steps := stepsOf(t, m, a)
 			require.Len(t, steps, 1)
 			assert.Equal(t, plan.ID("resource-set/mine.yaml"), steps[0].Resource)

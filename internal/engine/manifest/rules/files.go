@@ -186,13 +186,8 @@ func (c *checks) checkEtcdFolder(o *manifest.Entry, prefix string, spec *bootstr
 	if folder == "." {
 		folder = "/var/lib/etcd"
 	}
-	ignored := spec.InitConfiguration.NodeRegistration.IgnorePreflightErrors
 	check := "DirAvailable-" + strings.ReplaceAll(folder, "/", "-")
-	empties := func(command string) bool {
-		return strings.Contains(command, "lost+found") || strings.Contains(command, folder)
-	}
-	if slices.Contains(ignored, check) || slices.Contains(ignored, "all") ||
-		slices.ContainsFunc(slices.Concat(spec.BootCommands, spec.PreKubeadmCommands), empties) {
+	if mayHaveFiles(spec, folder, check) {
 		return
 	}
 	const what = "kubeadm refuses a machine on which the folder for the data of etcd is not empty: "
@@ -220,6 +215,15 @@ func (c *checks) checkEtcdFolder(o *manifest.Entry, prefix string, spec *bootstr
 			c.failFirst(o.Problem(fmt.Sprintf("%s.files[%d].path", prefix, i), what+file+" is in it", fix))
 		}
 	}
+}
+
+// mayHaveFiles reports whether kubeadm does not check a folder, or commands before it may empty the folder.
+func mayHaveFiles(spec *bootstrapv1.KubeadmConfigSpec, folder, check string) bool {
+	ignored := spec.InitConfiguration.NodeRegistration.IgnorePreflightErrors
+	return slices.Contains(ignored, check) || slices.Contains(ignored, "all") ||
+		slices.ContainsFunc(slices.Concat(spec.BootCommands, spec.PreKubeadmCommands), func(command string) bool {
+			return strings.Contains(command, "lost+found") || strings.Contains(command, folder)
+		})
 }
 
 // filesystemOf returns the type of the filesystem that a configuration makes on a device; "" for none.

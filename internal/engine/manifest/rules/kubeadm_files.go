@@ -27,7 +27,7 @@ func kubeadmFiles() []kubeadmFile {
 		api, controllers = components.APIServer, components.ControllerManager
 		etcd             = "the API server does not reach etcd"
 		tls              = "no client trusts the API server"
-		tokens           = "the API server does not accept the tokens of pods"
+		pods             = "the API server does not accept the tokens of pods"
 		proxy            = "API services outside of the API server do not work"
 		kubelets         = "kubectl logs and exec do not work"
 	)
@@ -38,8 +38,8 @@ func kubeadmFiles() []kubeadmFile {
 		{api, "etcd-keyfile", "apiserver-etcd-client.key", etcd, false},
 		{api, "tls-cert-file", "apiserver.crt", tls, false},
 		{api, "tls-private-key-file", "apiserver.key", tls, false},
-		{api, "service-account-key-file", "sa.pub sa.key", tokens, false},
-		{api, "service-account-signing-key-file", "sa.key", tokens, false},
+		{api, "service-account-key-file", "sa.pub sa.key", pods, false},
+		{api, "service-account-signing-key-file", "sa.key", pods, false},
 		{api, "kubelet-client-certificate", "apiserver-kubelet-client.crt", kubelets, true},
 		{api, "kubelet-client-key", "apiserver-kubelet-client.key", kubelets, true},
 		{api, "proxy-client-cert-file", "front-proxy-client.crt", proxy, true},

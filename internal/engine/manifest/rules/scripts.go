@@ -96,7 +96,7 @@ func unreadable(script string) (first *scriptError) {
 		case err != nil && (!is || isDoubtful(wrong.Text, script)):
 			return nil
 		case is:
-			e.line, e.what = int(wrong.Pos.Line()), wrong.Text //nolint:gosec // a line
+			e.line, e.what = int(wrong.Pos.Line()), wrong.Text
 		}
 		first = e
 	}

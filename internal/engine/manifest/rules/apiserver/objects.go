@@ -91,11 +91,7 @@ func (c *check) other(o runtime.Object) {
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		c.autoscaler(o)
 	case *policyv1.PodDisruptionBudget:
-		if o.Spec.MinAvailable != nil && o.Spec.MaxUnavailable != nil {
-			c.refuse("spec", "minAvailable and maxUnavailable are set", "remove one of them")
-		}
-		c.amount("spec.minAvailable", o.Spec.MinAvailable)
-		c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
+		c.budget(o)
 	case *schedulingv1.PriorityClass:
 		c.priority(o)
 	case *corev1.Namespace:
@@ -112,6 +108,23 @@ func (c *check) other(o runtime.Object) {
 		c.secret(o)
 	case *apiextensionsv1.CustomResourceDefinition:
 		c.definition(o)
+	default:
+		c.webhooks(o)
+	}
+}
+
+// budget checks a PodDisruptionBudget.
+func (c *check) budget(o *policyv1.PodDisruptionBudget) {
+	if o.Spec.MinAvailable != nil && o.Spec.MaxUnavailable != nil {
+		c.refuse("spec", "minAvailable and maxUnavailable are set", "remove one of them")
+	}
+	c.amount("spec.minAvailable", o.Spec.MinAvailable)
+	c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
+}
+
+// webhooks checks the webhooks of an object.
+func (c *check) webhooks(o runtime.Object) {
+	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
 			at := fmt.Sprintf("webhooks[%d].", i)

@@ -6,9 +6,7 @@ import (
 )
 
 // tuple reads one or more expressions with commas between them.
-func (p *parser) tuple(conditional bool, ends []string) node {
-	return p.list(conditional, ends, false)
-}
+func (p *parser) tuple(conditional bool, ends []string) { p.list(conditional, ends, false) }
 
 // list is tuple; between parentheses, it may be empty.
 func (p *parser) list(conditional bool, ends []string, parentheses bool) (of node) {

@@ -170,7 +170,7 @@ func (p *parser) body(opened token, ends []string) string {
 			}
 			p.statement()
 			p.expect(blockEnd, "%}")
-		default:
+		case outputEnd, blockEnd, name, str, number, integer, operator:
 			p.unexpected(t, "text")
 		}
 	}
@@ -197,51 +197,65 @@ func (p *parser) statement() {
 		p.loop(t)
 	case "set":
 		p.assign(t)
-	case "with":
-		for first := true; p.current().kind != blockEnd && !p.current().is(operator, ":"); first = false {
-			if !first {
-				p.expectOperator(",")
-			}
-			p.target(nil, false)
-			p.expectOperator("=")
-			p.expression()
-		}
-		p.until(t, "endwith")
-	case "block":
-		named := p.expect(name, "a name").text
-		_, _ = p.skip(name, "scoped"), p.skip(name, "required")
-		p.until(t, "endblock")
-		p.skip(name, named)
 	case "macro":
 		p.set[p.expect(name, "a name").text] = true
 		p.signature()
 		p.until(t, "endmacro")
 	case "call":
-		if p.current().is(operator, "(") {
-			p.signature()
-		}
-		if p.expression() != callNode {
-			p.fail(t.at, "{%% call %%} calls no macro")
-		}
-		p.until(t, "endcall")
+		p.call(t)
 	case "filter":
 		p.filters(true)
 		p.until(t, "endfilter")
-	case "print":
-		for first := true; p.current().kind != blockEnd; first = false {
-			if !first {
-				p.expectOperator(",")
-			}
-			p.expression()
-		}
 	case "do": // jinja2.ext.do
 		p.tuple(true, nil)
 	case "autoescape":
 		p.expression()
 		p.until(t, "endautoescape")
 	default:
+		p.rare(t)
+	}
+}
+
+// rare reads the other statements.
+func (p *parser) rare(t token) {
+	switch t.text {
+	case "with":
+		p.separated(func() {
+			p.target(nil, false)
+			p.expectOperator("=")
+			p.expression()
+		})
+		p.until(t, "endwith")
+	case "block":
+		named := p.expect(name, "a name").text
+		_, _ = p.skip(name, "scoped"), p.skip(name, "required")
+		p.until(t, "endblock")
+		p.skip(name, named)
+	case "print":
+		p.separated(func() { p.expression() })
+	default:
 		p.unusual(t)
 	}
+}
+
+// separated reads parts with commas between them, up to the end of the tag.
+func (p *parser) separated(part func()) {
+	for first := true; p.current().kind != blockEnd && !p.current().is(operator, ":"); first = false {
+		if !first {
+			p.expectOperator(",")
+		}
+		part()
+	}
+}
+
+func (p *parser) call(t token) {
+	if p.current().is(operator, "(") {
+		p.signature()
+	}
+	if p.expression() != callNode {
+		p.fail(t.at, "{%% call %%} calls no macro")
+	}
+	p.until(t, "endcall")
 }
 
 // unusual reads a statement that needs other templates, of which cloud-init has none ("no loader for this environment specified"), or

@@ -39,6 +39,28 @@ func versionOfDefinition(at string, version Object) string {
 
 // brokenSchema says what is wrong with a schema, or with one in it; "" for nothing.
 func brokenSchema(at string, s Object) string {
+	if why := brokenLevel(at, s); why != "" {
+		return why
+	}
+	properties, _ := s["properties"].(Object)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		inner, _ := properties[name].(Object)
+		if why := brokenSchema(at+".properties."+name, inner); why != "" {
+			return why
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties"} {
+		if inner, is := s[name].(Object); is {
+			if why := brokenSchema(at+"."+name, inner); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// brokenLevel is brokenSchema without the schemas in a schema.
+func brokenLevel(at string, s Object) string {
 	properties, _ := s["properties"].(Object)
 	anything := s["x-kubernetes-int-or-string"] == true || s["x-kubernetes-preserve-unknown-fields"] == true
 	_, isMap := s["additionalProperties"].(Object)
@@ -54,23 +76,7 @@ func brokenSchema(at string, s Object) string {
 	case s["default"] != nil && against("", s["default"], s) != "":
 		return at + ".default: Invalid value" + against("", s["default"], s)
 	}
-	if why := brokenRule(at, s); why != "" {
-		return why
-	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		inner, _ := properties[name].(Object)
-		if why := brokenSchema(at+".properties."+name, inner); why != "" {
-			return why
-		}
-	}
-	for _, name := range []string{"items", "additionalProperties"} {
-		if inner, is := s[name].(Object); is {
-			if why := brokenSchema(at+"."+name, inner); why != "" {
-				return why
-			}
-		}
-	}
-	return ""
+	return brokenRule(at, s)
 }
 
 // brokenRule says which CEL rule of a schema reads a field that the schema does not have; "" for none.

@@ -37,7 +37,7 @@ func versionOfDefinition(at string, version Object) string {
 	return brokenSchema(at+".schema.openAPIV3Schema", schema)
 }
 
-// brokenSchema says what is wrong with a schema, or with one in it; "" for nothing.
+// brokenSchema says what is wrong with a schema or with a schema nested in it; "" for nothing.
 func brokenSchema(at string, s Object) string {
 	if why := brokenLevel(at, s); why != "" {
 		return why
@@ -59,7 +59,7 @@ func brokenSchema(at string, s Object) string {
 	return ""
 }
 
-// brokenLevel is brokenSchema without the schemas in a schema.
+// brokenLevel says what is wrong with a schema itself, ignoring the schemas nested in it; "" for nothing.
 func brokenLevel(at string, s Object) string {
 	properties, _ := s["properties"].(Object)
 	anything := s["x-kubernetes-int-or-string"] == true || s["x-kubernetes-preserve-unknown-fields"] == true
@@ -94,35 +94,24 @@ func brokenRule(at string, s Object) string {
 	return ""
 }
 
-// schemaOf returns the schema of the objects of a kind that a definition in the cluster makes; nil if there is none.
-func (c *Cluster) schemaOf(gv, kind string) Object {
-	group, version, _ := strings.Cut(gv, "/")
-	for _, d := range c.Objects {
-		if text(d, "kind") != "CustomResourceDefinition" || text(d, "spec", "group") != group || text(d, "spec", "names", "kind") != kind {
+// ofDefinition says why an object does not follow the schema of the definition of its kind; "" if it does, or if the kind has no definition.
+func (c *Cluster) ofDefinition(at place, o Object) string {
+	group, version, _ := strings.Cut(at.resource.gv, "/")
+	definition := c.Objects["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+at.resource.Name+"."+group]
+	versions, _ := value(definition, "spec", "versions").([]any)
+	for _, x := range versions {
+		v, _ := x.(Object)
+		s, _ := value(v, "schema", "openAPIV3Schema").(Object)
+		if text(v, "name") != version || s == nil {
 			continue
 		}
-		versions, _ := value(d, "spec", "versions").([]any)
-		for _, x := range versions {
-			if v, _ := x.(Object); text(v, "name") == version {
-				s, _ := value(v, "schema", "openAPIV3Schema").(Object)
-				return s
-			}
+		rest := maps.Clone(o)
+		for _, name := range []string{"apiVersion", "kind", "metadata"} {
+			delete(rest, name)
 		}
+		return strings.TrimPrefix(against("", rest, s), ".")
 	}
-	return nil
-}
-
-// ofDefinition rejects an object that does not follow the schema of its definition.
-func (c *Cluster) ofDefinition(o Object) string {
-	s := c.schemaOf(text(o, "apiVersion"), text(o, "kind"))
-	if s == nil {
-		return ""
-	}
-	rest := maps.Clone(o)
-	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		delete(rest, name)
-	}
-	return strings.TrimPrefix(against("", rest, s), ".")
+	return ""
 }
 
 // typeOf returns the type of a JSON value; "" for null.

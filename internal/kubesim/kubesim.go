@@ -259,7 +259,7 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	case at.resource.Namespaced && c.Objects["/api/v1/namespaces/"+at.namespace] == nil:
 		return failure(http.StatusNotFound, "NotFound", fmt.Sprintf("namespaces %q not found", at.namespace))
 	}
-	if why := c.ofDefinition(o); why != "" {
+	if why := c.ofDefinition(at, o); why != "" {
 		return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("%s %q is invalid: %s", text(o, "kind"), at.name, why))
 	}
 	if at.resource.Namespaced {

@@ -104,84 +104,110 @@ func (c caaph) releaseOf(t require.TestingT, text string) (a caaphAnswer) {
 	return a
 }
 
-// TestChartsAsUpstream compares what a HelmChartProxy means: whether it is for the cluster, its defaults and its values.
-func TestChartsAsUpstream(t *testing.T) {
-	quickstart, err := configs.Manifests.ReadFile("quickstart.yaml")
-	require.NoError(t, err)
-	of := startCAAPH(t)
-	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
-		text := strings.Replace(string(quickstart), "kind: Cluster\nmetadata:\n  name: quickstart\n",
-			"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {network: cilium, tier: \"1\"}\n  annotations: {a/b: c}\n", 1)
-		require.Contains(t, text, "network: cilium")
-		values := "    " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(valueLines()), 0, 4).Draw(t, "values"), "\n    ")
-		chart := `
+// proxyLines are the lines of a HelmChartProxy that TestChartsAsUpstream varies.
+type proxyLines struct{ paused, selector, repository, namespace, options, values string }
+
+func (p proxyLines) yaml() string {
+	return `
 ---
 apiVersion: addons.cluster.x-k8s.io/v1alpha1
 kind: HelmChartProxy
-metadata: {name: shop` + pick("paused", "", "", "", `, annotations: {cluster.x-k8s.io/paused: "true"}`) + `}
+metadata: {name: shop` + p.paused + `}
 spec:
-  clusterSelector: ` + pick("selector", "{}", "{matchLabels: {network: cilium}}", "{matchLabels: {network: none}}",
-			"{matchExpressions: [{key: tier, operator: In, values: ['1', '2']}]}", "{matchExpressions: [{key: tier, operator: NotIn, values: ['1']}]}",
-			"{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", "{matchExpressions: [{key: tier, operator: Exists}]}",
-			"{matchExpressions: [{key: tier, operator: In, values: []}]}") + `
+  clusterSelector: ` + p.selector + `
   chartName: web
-  repoURL: ` + pick("repository", "https://example.com/charts", "https://example.com/charts", "oci://example.com/charts", "no URL", "''") + `
+  repoURL: ` + p.repository + `
   releaseName: web
   version: 1.2.3
-` + pick("namespace", "", "  namespace: shop\n", "  namespace: ''\n") +
-			pick(
+` + p.namespace + p.options + "  valuesTemplate: |\n    " + p.values + "\n"
+}
+
+// TestChartsAsUpstream compares what a HelmChartProxy means: whether it is for the cluster, its defaults and its values. Each value is tried
+// alone, too, so that what is compared does not depend on chance.
+func TestChartsAsUpstream(t *testing.T) {
+	quickstart, err := configs.Manifests.ReadFile("quickstart.yaml")
+	require.NoError(t, err)
+	text := strings.Replace(string(quickstart), "kind: Cluster\nmetadata:\n  name: quickstart\n",
+		"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {network: cilium, tier: \"1\"}\n  annotations: {a/b: c}\n", 1)
+	require.Contains(t, text, "network: cilium")
+	of := startCAAPH(t)
+	seen := map[string]int{}
+
+	const paused = `, annotations: {cluster.x-k8s.io/paused: "true"}`
+	const repository = "https://example.com/charts"
+	for _, line := range valueLines() {
+		seen[of.compare(t, text, proxyLines{selector: "{}", repository: repository, values: line}.yaml())]++
+	}
+	for _, p := range []proxyLines{
+		{selector: "{}", repository: repository, paused: paused},
+		{selector: "{matchLabels: {network: none}}", repository: repository},
+		{selector: "{}", repository: "no URL"},
+	} {
+		seen[of.compare(t, text, p.yaml())]++
+	}
+	for _, what := range []string{"refused", "no value", "paused", "not selected", "selected"} {
+		require.Positive(t, seen[what], what)
+	}
+
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
+		seen[of.compare(t, text, proxyLines{
+			values: strings.Join(rapid.SliceOfN(rapid.SampledFrom(valueLines()), 0, 4).Draw(t, "values"), "\n    "),
+			paused: pick("paused", "", "", "", paused),
+			selector: pick("selector", "{}", "{matchLabels: {network: cilium}}", "{matchLabels: {network: none}}",
+				"{matchExpressions: [{key: tier, operator: In, values: ['1', '2']}]}", "{matchExpressions: [{key: tier, operator: NotIn, values: ['1']}]}",
+				"{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", "{matchExpressions: [{key: tier, operator: Exists}]}",
+				"{matchExpressions: [{key: tier, operator: In, values: []}]}"),
+			repository: pick("repository", repository, repository, "oci://example.com/charts", "no URL", "''"),
+			namespace:  pick("namespace", "", "  namespace: shop\n", "  namespace: ''\n"),
+			options: pick(
 				"options",
 				"",
 				"  options: {atomic: true}\n",
 				"  options: {wait: true, timeout: 1m30s}\n",
 				"  options: {timeout: 0s}\n",
 				"  options: {install: {createNamespace: false}}\n",
-			) +
-			"  valuesTemplate: |\n" + values + "\n"
-		upstream := of.releaseOf(t, text+chart)
-		m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text + chart)}}, input.LoadOptions{})
-		switch {
-		case upstream.Denied == "" && strings.Contains(chart, "paused"):
-			seen["paused"]++ // CAAPH changes nothing
-			if err == nil {
-				require.Contains(t, fmt.Sprint(m.Warnings), "paused")
-			}
-			return
-		case upstream.Denied != "" || upstream.Failed != "" || upstream.Unread != "":
-			seen["refused"]++
-			require.Error(t, err, "%s\n%+v", chart, upstream)
-			return
-		case err != nil && strings.Contains(err.Error(), "has no value"):
-			seen["no value"]++ // CAAPH takes the words "<no value>"
-			require.Contains(t, chart, "missing")
-			return
-		}
-		require.NoError(t, err, chart)
-		if upstream.Release == nil {
-			seen["not selected"]++
-			require.Empty(t, m.Charts, chart)
-			return
-		}
-		seen["selected"]++
-		require.Len(t, m.Charts, 1, chart)
-		ours := m.Charts[0]
-		require.Equal(t, upstream.Release.ReleaseNamespace, ours.Namespace)
-		require.Equal(t, upstream.Release.ReleaseName, ours.Release)
-		require.Equal(t, upstream.Release.Version, ours.Version)
-		require.Equal(t, upstream.Release.ChartName, ours.Title)
-		require.Equal(t, len(upstream.Values), len(ours.Values))
-		if len(ours.Values) > 0 {
-			require.Equal(t, upstream.Values, ours.Values, chart)
-		}
-		require.Equal(t, upstream.Release.Options["timeout"], ours.Options.Timeout.Duration.String(), chart)
-		require.Equal(t, upstream.Release.Options["wait"] == true, ours.Options.Wait || ours.Options.Atomic, chart)
+			),
+		}.yaml())]++
 	})
 	t.Log(seen)
-	for _, what := range []string{"refused", "no value", "paused", "not selected", "selected"} {
-		require.Positive(t, seen[what], what)
+}
+
+// compare requires that the loader takes a HelmChartProxy, for the cluster in text, as the add-on provider does, and returns how that is.
+func (c caaph) compare(t require.TestingT, text, chart string) string {
+	upstream := c.releaseOf(t, text+chart)
+	m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text + chart)}}, input.LoadOptions{})
+	switch {
+	case upstream.Denied == "" && strings.Contains(chart, "paused"): // the add-on provider changes nothing
+		if err == nil {
+			require.Contains(t, fmt.Sprint(m.Warnings), "paused")
+		}
+		return "paused"
+	case upstream.Denied != "" || upstream.Failed != "" || upstream.Unread != "":
+		require.Error(t, err, "%s\n%+v", chart, upstream)
+		return "refused"
+	case err != nil && strings.Contains(err.Error(), "has no value"): // the add-on provider takes the words "<no value>"
+		require.Contains(t, chart, "missing")
+		return "no value"
 	}
+	require.NoError(t, err, chart)
+	if upstream.Release == nil {
+		require.Empty(t, m.Charts, chart)
+		return "not selected"
+	}
+	require.Len(t, m.Charts, 1, chart)
+	ours := m.Charts[0]
+	require.Equal(t, upstream.Release.ReleaseNamespace, ours.Namespace)
+	require.Equal(t, upstream.Release.ReleaseName, ours.Release)
+	require.Equal(t, upstream.Release.Version, ours.Version)
+	require.Equal(t, upstream.Release.ChartName, ours.Title)
+	require.Equal(t, len(upstream.Values), len(ours.Values))
+	if len(ours.Values) > 0 {
+		require.Equal(t, upstream.Values, ours.Values, chart)
+	}
+	require.Equal(t, upstream.Release.Options["timeout"], ours.Options.Timeout.Duration.String(), chart)
+	require.Equal(t, upstream.Release.Options["wait"] == true, ours.Options.Wait || ours.Options.Atomic, chart)
+	return "selected"
 }
 
 // valueLines are lines of a template of values, each a value of its own.

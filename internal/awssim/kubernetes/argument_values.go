@@ -237,7 +237,7 @@ func serverTogether(given map[string]string) string {
 			return "--" + name + " requires UnknownVersionInteroperabilityProxy feature to be turned on"
 		}
 	}
-	if strings.Contains(","+given["enable-admission-plugins"]+",", ",ImagePolicyWebhook,") && !has("admission-control-config-file") {
+	if lists(given["enable-admission-plugins"], "ImagePolicyWebhook") && !has("admission-control-config-file") {
 		return "failed to initialize admission: couldn't init admission plugin \"ImagePolicyWebhook\": no config specified"
 	}
 	if lists(given["enable-admission-plugins"], "EventRateLimit") && !has("admission-control-config-file") { // plugin/pkg/admission/eventratelimit

@@ -92,8 +92,11 @@ func misread(image *ec2.Image, data []byte) string {
 	return misreadName(image.Name, data)
 }
 
+// isIgnition reports whether boot data are an Ignition configuration, which is JSON.
+func isIgnition(data []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) }
+
 func misreadName(image string, data []byte) string {
-	ignition := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+	ignition := isIgnition(data)
 	switch flatcar := strings.Contains(image, "flatcar"); {
 	case flatcar && !ignition:
 		return "coreos-cloudinit: ignoring the unknown field runcmd: nothing runs kubeadm"
@@ -259,7 +262,7 @@ func (svc *Service) pointed(data []byte) ([]byte, error) {
 // readFiles returns the files in a cloud-config or an Ignition configuration, by path.
 func readFiles(data []byte) (map[string]string, error) {
 	files := map[string]string{}
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if isIgnition(data) {
 		var doc struct {
 			Storage struct {
 				Files []struct {

@@ -137,7 +137,7 @@ func (svc *Service) output(i *ec2.Instance, command string) ([]byte, error) {
 // machine with Ignition there is none.
 func processed(i *ec2.Instance) ([]byte, error) {
 	data, err := inflated(i.Boot.Data)
-	if err != nil || len(data) == 0 || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if err != nil || len(data) == 0 || isIgnition(data) {
 		return nil, errors.New("cat: /var/lib/cloud/instance/user-data.txt.i: No such file or directory")
 	}
 	const boundary = "===============0123456789=="

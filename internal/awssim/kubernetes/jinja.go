@@ -70,13 +70,13 @@ type jinja struct {
 	at   int
 	vars map[string]any
 	out  strings.Builder
-	open []string // statements that are not ended
-	mute int      // in how many statements, whose text is left out, it is
-	soft int      // in how many conditions it is
+	open []string // names of the statements that have begun and not ended
+	mute int      // number of open statements whose text is omitted
+	soft int      // number of open conditions
 }
 
-// renderJinja renders a template: variables, constants, comments and raw text. Of conditions it takes the first branch, and it leaves
-// loops and macros out.
+// renderJinja renders variables, constants, comments and raw text of a template. It renders the first branch of each condition, and omits
+// loops and macros.
 func renderJinja(text string, vars map[string]any) (string, error) {
 	j := &jinja{all: text, vars: vars}
 	for {
@@ -179,7 +179,7 @@ func jinjaWords(tag string) (words []string, length int, err error) {
 	}
 }
 
-// jinjaExpression checks that values and operators of an expression take turns, and that its filters exist.
+// jinjaExpression checks that an expression alternates between values and operators, and that its filters exist.
 func jinjaExpression(words []string, soft bool) error {
 	filters := strings.Fields(`abs attr batch capitalize center count d default dictsort e escape filesizeformat first float forceescape format groupby
 		indent int items join last length list lower map max min pprint random reject rejectattr replace reverse round safe select selectattr slice sort
@@ -219,7 +219,7 @@ func jinjaExpression(words []string, soft bool) error {
 	return nil
 }
 
-// value returns what an expression writes: that of a variable or a constant. Other expressions stay as they are.
+// value returns the value of an expression that is a variable or a constant, and the text of any other expression.
 func (j *jinja) value(words []string, tag string) (string, error) {
 	if len(words) == 1 && strings.Contains(`'"`, words[0][:1]) {
 		return words[0][1 : len(words[0])-1], nil

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -27,7 +26,7 @@ type cloudConfig struct {
 // users_groups (config/cloud.cfg.tmpl). It removes files that a filesystem hides, and adds those of a new filesystem.
 func firstStage(data []byte, files map[string]string) error {
 	var c cloudConfig
-	if isIgnition := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")); isIgnition {
+	if isIgnition(data) {
 		return nil
 	}
 	if err := yaml.Unmarshal(data, &c); err != nil {
@@ -43,8 +42,8 @@ func firstStage(data []byte, files map[string]string) error {
 	return nil
 }
 
-// writesRefused returns why the module write_files ends before the last file, so that kubeadm has no configuration: an OSError of Python
-// (write_file and chownbyname in cloudinit/util.py).
+// writesRefused returns the error with which the module write_files stops before it has written all files, or "" if it writes all of them. kubeadm
+// then has no configuration. The errors are those of write_file and chownbyname in cloudinit/util.py.
 func (c *cloudConfig) writesRefused() string {
 	folders := strings.Fields("/ /etc /usr /usr/bin /usr/local /usr/local/bin /var /var/lib /var/log /run /opt /root /home /tmp /etc/systemd /etc/systemd/system")
 	written := map[string]bool{}
@@ -70,8 +69,8 @@ func (c *cloudConfig) writesRefused() string {
 	return ""
 }
 
-// runRefused returns why the shell does not reach the end of the commands: a quote that does not end. All commands are one script (shellify in
-// cloudinit/util.py). Scripts with here-documents, where quotes mean nothing, are not read.
+// runRefused returns the shell's error for an unterminated quote in the commands, or "" if there is none. All commands are in one script (shellify
+// in cloudinit/util.py). Scripts with here-documents or backquotes are not checked, because quotes have another meaning there.
 func (c *cloudConfig) runRefused() string {
 	script := ""
 	for _, x := range c.Run {
@@ -95,7 +94,8 @@ func (c *cloudConfig) runRefused() string {
 	return ""
 }
 
-// knows reports whether the image has a user or a group, or bootcmd mentions it. The modules that make users run later.
+// knows reports whether a user or group exists when files are written: the image has it, or bootcmd mentions it. cloud-init creates the users of
+// its configuration later.
 func (c *cloudConfig) knows(name string) bool {
 	system := strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody nogroup adm tty disk kmem dialout
 		fax voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel systemd-journal systemd-network systemd-resolve

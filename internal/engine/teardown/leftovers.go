@@ -183,24 +183,30 @@ func (a *adder) deletedAfter(n graph.Resource, needs []graph.Edge) bool {
 
 // rules are the edges of a leftover that do not follow from its references: resources
 // that run pods are deleted before the network interfaces that are left behind, and
-// before the EKS cluster that they are a part of; of some kinds, one after the other.
+// before the EKS cluster that they are a part of. Of a kind that is OneByOne, each is
+// deleted before those that are in the graph already.
 func (a *adder) rules(p *pending) []graph.Edge {
-	switch {
-	case p.Kind.Name == ec2.InterfacesKind:
+	if p.Kind.Name == ec2.InterfacesKind {
 		return graph.Outlives(a.runsPods()...)
-	case p.Kind.RunsPods:
-		edges := graph.Exists(a.known...)
-		for _, n := range a.g.Resources() {
-			if n.ID().Kind() == ec2.InterfacesKind {
-				edges = append(edges, graph.Exists(n)...)
-			}
-			if p.Kind.OneByOne && n.ID().Kind() == p.Kind.Name {
-				edges = append(edges, graph.Exists(n)...)
-			}
-		}
-		return edges
 	}
-	return nil
+	var edges []graph.Edge
+	if p.Kind.RunsPods {
+		edges = append(graph.Exists(a.known...), graph.Exists(a.ofKind(ec2.InterfacesKind)...)...)
+	}
+	if p.Kind.OneByOne {
+		edges = append(edges, graph.Exists(a.ofKind(p.Kind.Name)...)...)
+	}
+	return edges
+}
+
+// ofKind lists the resources of a kind that are in the graph.
+func (a *adder) ofKind(name string) (all []graph.Resource) {
+	for _, n := range a.g.Resources() {
+		if n.ID().Kind() == name {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // runsPods lists the resources that run pods.

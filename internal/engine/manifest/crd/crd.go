@@ -88,20 +88,8 @@ func checkRules(at *field.Path, s *structuralschema.Structural, d *apiservercel.
 	if d == nil {
 		return nil
 	}
-	compiled, err := cel.Compile(
-		s,
-		d,
-		celconfig.PerCallLimit,
-		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()),
-		cel.StoredExpressionsEnvLoader(),
-	)
-	if err != nil {
-		return field.ErrorList{field.Invalid(at.Child("x-kubernetes-validations"), "", err.Error())}
-	}
-	for i, rule := range compiled {
-		if rule.Error != nil {
-			errs = append(errs, field.Invalid(at.Child("x-kubernetes-validations").Index(i).Child("rule"), s.XValidations[i].Rule, rule.Error.Detail))
-		}
+	if len(s.XValidations) > 0 {
+		errs = compileRules(at.Child("x-kubernetes-validations"), s, d)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		escaped, _ := apiservercel.Escape(name)
@@ -115,6 +103,21 @@ func checkRules(at *field.Path, s *structuralschema.Structural, d *apiservercel.
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
 		errs = append(errs, checkRules(at.Child("additionalProperties"), s.AdditionalProperties.Structural, d.ElemType)...)
+	}
+	return errs
+}
+
+// compileRules returns the errors of the CEL rules of one schema, without those of the schemas in it.
+func compileRules(at *field.Path, s *structuralschema.Structural, d *apiservercel.DeclType) (errs field.ErrorList) {
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiled, err := cel.Compile(s, d, celconfig.PerCallLimit, base, cel.StoredExpressionsEnvLoader())
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	for i, rule := range compiled {
+		if rule.Error != nil {
+			errs = append(errs, field.Invalid(at.Index(i).Child("rule"), s.XValidations[i].Rule, rule.Error.Detail))
+		}
 	}
 	return errs
 }

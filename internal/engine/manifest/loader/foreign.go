@@ -248,11 +248,12 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 	l.ignore(o, gv.Group, fmt.Sprintf(what, o.Kind, gv), fix)
 }
 
-// isOfManagement reports whether objects of an API group describe other clusters, in the cluster of a tool that manages them.
+// isOfManagement reports whether an API group belongs to a tool that runs in a management cluster, such as Argo CD. Its objects describe
+// other clusters.
 func isOfManagement(group string) bool {
 	return slices.ContainsFunc([]string{
 		"argoproj.io", "cattle.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "weave.works",
-	}, func(tool string) bool { return group == tool || strings.HasSuffix(group, "."+tool) })
+	}, func(domain string) bool { return isOfDomain(group, domain) })
 }
 
 // ignore warns about an object and keeps it aside.

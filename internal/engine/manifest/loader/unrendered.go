@@ -342,11 +342,16 @@ func toolOf(group string) string {
 		{"karmada.io", "Karmada"},
 		{"open-cluster-management.io", "Open Cluster Management"},
 	} {
-		if group == t.suffix || strings.HasSuffix(group, "."+t.suffix) {
+		if isOfDomain(group, t.suffix) {
 			return t.tool
 		}
 	}
 	return ""
+}
+
+// isOfDomain reports whether an API group is a domain, or below it.
+func isOfDomain(group, domain string) bool {
+	return group == domain || strings.HasSuffix(group, "."+domain)
 }
 
 // foreign says what a kind of another provider is.

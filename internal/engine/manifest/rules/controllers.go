@@ -12,7 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// neededController is a controller of the kube-controller-manager that clusters of kubeadm need, with its older name.
+// neededController is a controller of the kube-controller-manager that a kubeadm cluster needs. older is its name in earlier versions, and what
+// says what does not work without it.
 type neededController struct{ name, older, what string }
 
 // addonControllers are the controllers without which kube-proxy, CoreDNS or the pod network do not run ("kube-controller-manager" in the
@@ -38,7 +39,7 @@ func runsController(list string, x neededController) bool {
 	return list == "" || is("") || slices.Contains(items, "*") && !is("-")
 }
 
-// withoutControllers returns the list of controllers if it has none of those that the pods of every cluster need.
+// withoutControllers refuses a list of controllers that lacks one of addonControllers.
 func withoutControllers(args map[string]string) []replaced {
 	for _, x := range addonControllers() {
 		if !runsController(args["controllers"], x) {
@@ -50,11 +51,11 @@ func withoutControllers(args map[string]string) []replaced {
 	return nil
 }
 
-// How often kubelets report: the renewal of their leases, a quarter of nodeLeaseDurationSeconds (pkg/kubelet/kubelet.go of Kubernetes).
+// heartbeat is the interval at which a kubelet renews its lease: a quarter of nodeLeaseDurationSeconds (pkg/kubelet/kubelet.go of Kubernetes).
 const heartbeat = 10 * time.Second
 
-// forgottenNodes returns a node-monitor-grace-period that is shorter than the time between two reports of a kubelet: all Nodes are Unknown
-// between them.
+// forgottenNodes refuses a node-monitor-grace-period that is shorter than heartbeat. With it, the status of all Nodes becomes Unknown between two
+// heartbeats.
 func (c *checks) forgottenNodes(args map[string]string) []replaced {
 	d, err := time.ParseDuration(args["node-monitor-grace-period"])
 	if err != nil || d >= heartbeat || c.reportsOften() {
@@ -65,7 +66,7 @@ func (c *checks) forgottenNodes(args map[string]string) []replaced {
 	}}
 }
 
-// reportsOften reports whether the manifest may change how often kubelets report.
+// reportsOften reports whether the manifest may change the heartbeat interval of kubelets.
 func (c *checks) reportsOften() bool {
 	var all []bootstrapv1.File
 	if p := c.cluster.ControlPlane; p != nil {
@@ -76,30 +77,29 @@ func (c *checks) reportsOften() bool {
 	})
 }
 
-// warnOfControllers warns of settings with which a part of a cluster may not work: it depends on the pod network.
+// warnOfControllers checks settings of the kube-controller-manager with which only a part of a cluster may fail, depending on its pod network.
 func (c *checks) warnOfControllers(o *manifest.Entry, path string, args []bootstrapv1.Arg) {
 	const what = "Nodes get no blocks of addresses for pods, which flannel and others need"
 	values := valuesOf(args)
-	report := func(name, what, fix string) {
-		to := c.warn
-		if strings.HasPrefix(what, "Nodes get") && c.usesNodeBlocks() {
-			to = c.failFirst
-		}
-		to(o.Problem(argumentAt(o, path, args, name), what, fix))
+	at := func(name string) string { return argumentAt(o, path, args, name) }
+	needsBlocks := c.usesNodeBlocks()
+	report := c.warn
+	if needsBlocks {
+		report = c.failFirst
 	}
 	on, err := strconv.ParseBool(values["allocate-node-cidrs"])
-	pods := len(c.cluster.Object.Spec.ClusterNetwork.Pods.CIDRBlocks) > 0 && (c.usesNodeBlocks() || !c.cluster.HasPodNetwork())
+	pods := len(c.cluster.Object.Spec.ClusterNetwork.Pods.CIDRBlocks) > 0 && (needsBlocks || !c.cluster.HasPodNetwork())
 	switch {
 	case err == nil && !on && pods:
-		report("allocate-node-cidrs", what, "remove it")
+		report(o.Problem(at("allocate-node-cidrs"), what, "remove it"))
 	case !runsController(values["controllers"], neededController{name: "node-ipam-controller", older: "nodeipam"}) && pods:
-		report("controllers", what, "add node-ipam-controller")
+		report(o.Problem(at("controllers"), what, "add node-ipam-controller"))
 	}
 	if !runsController(values["controllers"], neededController{name: "serviceaccount-controller", older: "serviceaccount"}) {
-		report("controllers", "namespaces get no service account default, without which pods cannot be created", "add serviceaccount-controller")
+		c.warn(o.Problem(at("controllers"), "namespaces get no service account default, without which pods cannot be created", "add serviceaccount-controller"))
 	}
 	if d, err := time.ParseDuration(values["node-monitor-grace-period"]); err == nil && d >= heartbeat && d < 2*heartbeat && !c.reportsOften() {
-		c.warn(o.Problem(argumentAt(o, path, args, "node-monitor-grace-period"),
+		c.warn(o.Problem(at("node-monitor-grace-period"),
 			fmt.Sprintf("Nodes are Unknown after %s, when one report of a kubelet is late: they report every %s", d, heartbeat), "use 40s or more"))
 	}
 }
@@ -107,9 +107,7 @@ func (c *checks) warnOfControllers(o *manifest.Entry, path string, args []bootst
 // usesNodeBlocks reports whether the manifest installs flannel, which takes the addresses of pods from the Nodes
 // (https://github.com/flannel-io/flannel/blob/master/Documentation/running.md: --kube-subnet-mgr).
 func (c *checks) usesNodeBlocks() bool {
-	return slices.ContainsFunc(c.cluster.ResourceSets, func(s manifest.ResourceSet) bool {
-		return slices.ContainsFunc(s.Documents, func(d *manifest.Document) bool {
-			return d.Kind() == "DaemonSet" && strings.Contains(fmt.Sprint(d.Object), "--kube-subnet-mgr")
-		})
+	return c.hasObject(func(d *manifest.Document) bool {
+		return d.Kind() == "DaemonSet" && strings.Contains(fmt.Sprint(d.Object), "--kube-subnet-mgr")
 	})
 }

@@ -104,8 +104,8 @@ func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlane
 	}
 }
 
-// unselected returns a label that the nodeSelector of an add-on asks for, and that no node has, with the path of the selector. Labels of Kubernetes
-// and AWS, and those of nodes that are in no node group, are not known here.
+// unselected returns a label that the nodeSelector of an add-on requires and no node group has, with the path of the nodeSelector. It does not
+// check labels that Kubernetes or AWS sets. It returns nothing if the cluster has nodes outside of managed node groups, whose labels are not known.
 func (c *checks) unselected(given map[string]any, section string) (at, label string) {
 	selector, _ := given["nodeSelector"].(map[string]any)
 	others := func(p manifest.Pool) bool { return p.Managed == nil || p.Bootstrap != (manifest.Bootstrap{}) }

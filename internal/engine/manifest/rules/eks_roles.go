@@ -38,7 +38,7 @@ func (c *checks) roleUsers() (users []roleUser) {
 			continue
 		}
 		kind := ekscontrolplanev1.AccessEntryTypeEC2Linux
-		if t := p.Managed.Spec.AMIType; t != nil && strings.HasPrefix(string(*t), "WINDOWS") {
+		if isWindows(&p.Managed.Spec) {
 			kind = ekscontrolplanev1.AccessEntryTypeEC2Windows
 		}
 		users = append(users, roleUser{c.lookup(manifest.KindManagedPool, p.Managed.Name), p.Managed.Spec.RoleName, kind})

@@ -16,8 +16,8 @@ import (
 // writtenFile is a file that cloud-init writes.
 type writtenFile struct{ path, owner string }
 
-// checkWrites checks the files that cloud-init writes, one after the other: the first that it cannot write ends the module, and all later ones are
-// missing, also those of kubeadm (write_files in cloudinit/config/cc_write_files.py). commands run before.
+// checkWrites checks whether cloud-init can write the files. It writes them in order and stops at the first error, so that all later files are
+// missing, including those of kubeadm (write_files in cloudinit/config/cc_write_files.py). commands are those that run before.
 func (c *checks) checkWrites(o *manifest.Entry, prefix string, files []writtenFile, users, commands []string) {
 	const ends = "cloud-init could not write it, and would write no file after it: "
 	all := []string{"/run/kubeadm/kubeadm.yaml", "/run/cluster-api/kubeadm-join.sh", "/etc/kubernetes/pki/ca.crt"}
@@ -49,8 +49,8 @@ func systemFolders() []string {
 		/sbin /sys /tmp /usr /usr/bin /usr/lib /usr/local /usr/local/bin /usr/sbin /usr/share /var /var/lib /var/log /var/tmp`)
 }
 
-// imageAccounts are users and groups that images have when cloud-init writes files: those of Debian (base-passwd), of Red Hat (setup), of usual
-// packages, and the user with which an image was made.
+// imageAccounts lists users and groups that an image may have before cloud-init writes files: those of Debian (base-passwd), Red Hat (setup) and
+// common packages, and the user with which the image was built.
 func imageAccounts() []string {
 	return strings.Fields(`root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc gnats nobody nogroup adm tty disk kmem dialout fax
 		voice cdrom floppy tape sudo audio dip src shadow utmp video sasl plugdev staff users wheel operator shutdown halt ftp lock mem input render kvm crontab
@@ -58,8 +58,8 @@ func imageAccounts() []string {
 		_rpc rpc rpcuser statd tss polkitd landscape pollinate uuidd tcpdump lxd netdev admin ubuntu ec2-user centos rocky rhel debian fedora core builder vagrant`)
 }
 
-// checkOwner checks the owner of a file. cloud-init writes files before it makes the users of a configuration (cloud_init_modules in
-// config/cloud.cfg.tmpl), and looks an owner up by name, not by number (chownbyname in cloudinit/util.py).
+// checkOwner checks the owner of a file. cloud-init writes files before it creates users (cloud_init_modules in config/cloud.cfg.tmpl), and looks
+// up the owner by name, not by ID (chownbyname in cloudinit/util.py).
 func (c *checks) checkOwner(o *manifest.Entry, at, ends, owner string, users, commands []string) {
 	user, group, _ := strings.Cut(owner, ":")
 	for _, x := range []struct{ kind, name string }{{"user", user}, {"group", group}} {
@@ -91,7 +91,7 @@ func (c *checks) failFirstWarning(p manifest.Problem) {
 	}
 }
 
-// checkKubeadmWrites is checkWrites for machines that kubeadm starts.
+// checkKubeadmWrites checks the files in a KubeadmConfig that cloud-init writes.
 func (c *checks) checkKubeadmWrites(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.Format == bootstrapv1.Ignition {
 		return
@@ -107,7 +107,7 @@ func (c *checks) checkKubeadmWrites(o *manifest.Entry, prefix string, spec *boot
 	c.checkWrites(o, prefix, files, users, spec.BootCommands)
 }
 
-// checkEKSWrites is checkWrites for nodes of EKS.
+// checkEKSWrites checks the files in an EKSConfig or NodeadmConfig.
 func (c *checks) checkEKSWrites(o *manifest.Entry, prefix string, given []eksbootstrapv1.File, users []eksbootstrapv1.User) {
 	var files []writtenFile
 	for _, f := range given {
@@ -120,7 +120,7 @@ func (c *checks) checkEKSWrites(o *manifest.Entry, prefix string, given []eksboo
 	c.checkWrites(o, prefix, files, names, nil)
 }
 
-// neededFiles are files of cloud-init without which machines do not join.
+// neededFiles lists files that cloud-init writes and kubeadm needs.
 func neededFiles(spec *bootstrapv1.KubeadmConfigSpec, plane bool) []string {
 	if plane {
 		return []string{path.Join(boot.CertificatesDir(&spec.ClusterConfiguration), "ca.crt"), "/run/kubeadm/kubeadm.yaml"}
@@ -141,8 +141,8 @@ func mountPoints(prefix string, spec *bootstrapv1.KubeadmConfigSpec) (all []moun
 	return all
 }
 
-// checkMounts checks where filesystems are mounted: cloud-init mounts them after it has written files, and a filesystem hides those that its
-// folder has (cloud_init_modules in config/cloud.cfg.tmpl).
+// checkMounts checks the mount points of filesystems. cloud-init writes files before it mounts filesystems, so a filesystem hides the files that
+// were written to its mount point (cloud_init_modules in config/cloud.cfg.tmpl).
 func (c *checks) checkMounts(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
 	if spec.Format == bootstrapv1.Ignition {
 		return
@@ -182,10 +182,7 @@ func (c *checks) checkMounts(o *manifest.Entry, prefix string, spec *bootstrapv1
 // cmd/kubeadm/app/preflight/checks.go of Kubernetes). Commands that mention the folder may have emptied it.
 func (c *checks) checkEtcdFolder(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	const field = ".clusterConfiguration.etcd.local.dataDir"
-	folder := path.Clean(spec.ClusterConfiguration.Etcd.Local.DataDir)
-	if folder == "." {
-		folder = "/var/lib/etcd"
-	}
+	folder := path.Clean(boot.EtcdDataDir(&spec.ClusterConfiguration))
 	check := "DirAvailable-" + strings.ReplaceAll(folder, "/", "-")
 	if mayHaveFiles(spec, folder, check) {
 		return
@@ -217,7 +214,7 @@ func (c *checks) checkEtcdFolder(o *manifest.Entry, prefix string, spec *bootstr
 	}
 }
 
-// mayHaveFiles reports whether kubeadm does not check a folder, or commands before it may empty the folder.
+// mayHaveFiles reports whether kubeadm skips the check of a folder, or earlier commands may empty the folder.
 func mayHaveFiles(spec *bootstrapv1.KubeadmConfigSpec, folder, check string) bool {
 	ignored := spec.InitConfiguration.NodeRegistration.IgnorePreflightErrors
 	return slices.Contains(ignored, check) || slices.Contains(ignored, "all") ||
@@ -226,7 +223,7 @@ func mayHaveFiles(spec *bootstrapv1.KubeadmConfigSpec, folder, check string) boo
 		})
 }
 
-// filesystemOf returns the type of the filesystem that a configuration makes on a device; "" for none.
+// filesystemOf returns the type of the filesystem that diskSetup creates on a device, or "" if it creates none.
 func filesystemOf(spec *bootstrapv1.KubeadmConfigSpec, device string) string {
 	for _, f := range spec.DiskSetup.Filesystems {
 		if device == "LABEL="+f.Label || device == f.Device {

@@ -3,13 +3,13 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // The default base OS and format of CAPA's image lookup (DefaultAmiNameFormat and defaultMachineAMILookupBaseOS in pkg/cloud/services/ec2/ami.go
@@ -26,7 +26,7 @@ type searched struct {
 	upstream bool // of the account that publishes the images of Cluster API, with their usual names
 }
 
-// searchedImage returns what the image of a machine is looked up by; false for an image that is not looked up by name.
+// searchedImage returns the name pattern with which CAPA looks up the image of a machine. is is false if the image is not looked up by name.
 func (c *checks) searchedImage(spec *infrav1.AWSMachineSpec) (x searched, is bool) {
 	if c.cluster.Infra == nil || manifest.Deref(spec.AMI.ID) != "" {
 		return x, false
@@ -53,17 +53,18 @@ const (
 	haveInit     = `ubuntu|debian|rhel|rocky|centos|amazon-?2|amazon-linux|al2023|amzn`
 )
 
-// usesIgnition reports whether text of an image's name says that its operating system reads Ignition configurations, or that it has cloud-init.
+// usesIgnition reports whether an image name contains the name of an operating system that reads Ignition configurations, or of one that has
+// cloud-init. Both results are false if the name contains neither or both.
 func usesIgnition(name string) (ignition, cloudInit bool) {
 	has := func(systems string) bool {
-		return regexp.MustCompile(`(^|[^a-z])(` + systems + `)`).MatchString(strings.ToLower(name))
+		return regex.Of(`(^|[^a-z])(` + systems + `)`).MatchString(strings.ToLower(name))
 	}
 	ignition, cloudInit = has(readIgnition), has(haveInit)
 	return ignition && !cloudInit, cloudInit && !ignition
 }
 
-// checkImageFormat compares the format of boot data with the image that a machine looks up by name. A base OS is certain. Another text in a
-// format may be a part of any name, for which there is a warning.
+// checkImageFormat checks that the image of a machine can read the format of its boot data. It refuses a wrong base OS. Other text in
+// imageLookupFormat may be a part of any name, so it only warns.
 func (c *checks) checkImageFormat(o *manifest.Entry, path string, format bootstrapv1.Format, spec *infrav1.AWSMachineSpec) {
 	x, is := c.searchedImage(spec)
 	if !is {
@@ -91,8 +92,8 @@ func (c *checks) checkImageFormat(o *manifest.Entry, path string, format bootstr
 	}
 }
 
-// checkSearchedNode compares the image that a node of EKS looks up by name with the node's bootstrap configuration. The images of Cluster API
-// have neither bootstrap.sh nor nodeadm, which only images for EKS have.
+// checkSearchedNode checks that the image of an EKS node, if it is looked up by name, has the program that the bootstrap configuration uses:
+// bootstrap.sh or nodeadm. The images of Cluster API have neither.
 func (c *checks) checkSearchedNode(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec, script, nodeadm bool) {
 	x, is := c.searchedImage(spec)
 	if !is {

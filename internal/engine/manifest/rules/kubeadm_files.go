@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// kubeadmFile says which file of kubeadm an argument names, and what happens with another file of kubeadm (getAPIServerCommand and
+// kubeadmFile says which of kubeadm's files an argument must name, and what fails if it names another of them (getAPIServerCommand and
 // getControllerManagerCommand in cmd/kubeadm/app/phases/controlplane/manifests.go, cmd/kubeadm/app/constants of Kubernetes).
 type kubeadmFile struct {
 	component, argument string
@@ -54,7 +54,7 @@ func kubeadmFiles() []kubeadmFile {
 	}
 }
 
-// filesOfKubeadm are the files that kubeadm has in its folder of certificates (cmd/kubeadm/app/constants).
+// filesOfKubeadm lists the files that kubeadm writes to certificatesDir (cmd/kubeadm/app/constants).
 func filesOfKubeadm() []string {
 	all := []string{"sa.key", "sa.pub"}
 	for pair := range strings.FieldsSeq(`ca apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-ca front-proxy-client etcd/ca etcd/server
@@ -64,8 +64,8 @@ func filesOfKubeadm() []string {
 	return all
 }
 
-// checkKubeadmFiles refuses arguments that name another file of kubeadm than the one they are for. A file of the manifest is legal, in the same
-// folder too.
+// checkKubeadmFiles refuses arguments that name the wrong one of kubeadm's files. A file that the manifest itself writes is accepted, also in
+// certificatesDir.
 func (c *checks) checkKubeadmFiles(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	config := &spec.ClusterConfiguration
 	folder := boot.CertificatesDir(config)
@@ -113,7 +113,8 @@ func isOverwritten(spec *bootstrapv1.KubeadmConfigSpec, file string) bool {
 		slices.ContainsFunc(slices.Concat(spec.BootCommands, spec.PreKubeadmCommands), mentions)
 }
 
-// keysAgree reports whether a key with which the API server signs tokens is among those with which it checks them. An argument may be repeated.
+// keysAgree reports whether the API server verifies tokens with the key that it signs them with. It may have several keys for verification,
+// because the argument can be repeated.
 func keysAgree(args []bootstrapv1.Arg, folder string) bool {
 	stems := func(name, usual string) (all []string) {
 		for _, a := range args {

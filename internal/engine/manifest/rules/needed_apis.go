@@ -18,9 +18,9 @@ type neededAPI struct {
 	joins     bool // only machines that join need it
 }
 
-// neededAPIs are the APIs without which no cluster of kubeadm comes up. kubeadm creates objects of the first three
-// (cmd/kubeadm/app/phases/uploadconfig, phases/addons of Kubernetes). Informers of the last five never have their data without the API: the
-// scheduler and the admission plugins wait for that (cmd/kube-scheduler/app/server.go, WaitForReady in k8s.io/apiserver/pkg/admission/handler.go).
+// neededAPIs lists the APIs without which a kubeadm cluster does not start. kubeadm creates objects of the first three
+// (cmd/kubeadm/app/phases/uploadconfig, phases/addons of Kubernetes). The scheduler and the admission plugins wait until their informers have synced,
+// which never happens if an API is not served (cmd/kube-scheduler/app/server.go, WaitForReady in k8s.io/apiserver/pkg/admission/handler.go).
 func neededAPIs() []neededAPI {
 	return []neededAPI{
 		{"/v1", "namespaces nodes pods services configmaps secrets serviceaccounts endpoints persistentvolumes persistentvolumeclaims", "kubeadm", false},
@@ -61,7 +61,7 @@ func (s servedAPIs) serves(version, resource string) bool {
 	return on
 }
 
-// missingAPI returns why a cluster does not come up with a value of runtime-config; "" if it does.
+// missingAPI returns why a cluster does not start with a value of runtime-config, or "" if it does.
 func missingAPI(value string, joins bool) string {
 	served := readServed(value)
 	for _, api := range neededAPIs() {
@@ -74,9 +74,9 @@ func missingAPI(value string, joins bool) string {
 	return ""
 }
 
-// replacedAdmission returns the arguments of admission plugins with which no cluster comes up. kubeadm enables NodeRestriction, and a plugin
-// that is enabled and disabled is an error (Validate in k8s.io/apiserver/pkg/server/options/admission.go). Without ServiceAccount, pods have no
-// tokens, which kube-proxy and CoreDNS read.
+// replacedAdmission refuses disable-admission-plugins with NodeRestriction or ServiceAccount. kubeadm enables NodeRestriction, and the API server
+// does not start with a plugin that is both enabled and disabled (Validate in k8s.io/apiserver/pkg/server/options/admission.go). Without
+// ServiceAccount, pods get no tokens, and kube-proxy and CoreDNS need theirs.
 func replacedAdmission(args map[string]string) (bad []replaced) {
 	off := strings.Split(args["disable-admission-plugins"], ",")
 	if _, set := args["enable-admission-plugins"]; !set && slices.Contains(off, "NodeRestriction") {

@@ -87,7 +87,7 @@ func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManage
 		kind = string(*spec.AMIType)
 	}
 	switch {
-	case strings.HasPrefix(kind, "WINDOWS"):
+	case isWindows(spec):
 		least = windows
 	case strings.HasPrefix(kind, "BOTTLEROCKET") || kind == string(expinfrav1.Custom):
 		return
@@ -136,7 +136,7 @@ func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSMa
 	switch {
 	case strings.HasPrefix(kind, "BOTTLEROCKET"):
 		form, example = `^\d+\.\d+\.\d+-[0-9a-f]{8}$`, "1.46.0-dc1e9cc1"
-	case strings.HasPrefix(kind, "WINDOWS"):
+	case isWindows(spec):
 		form, example = `^1\.(\d+)-\d{4}\.\d{2}\.\d{2}$`, "1.34-2025.09.13"
 	}
 	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
@@ -272,13 +272,13 @@ func (c *checks) checkBlock(group *manifest.Entry, spec *expinfrav1.AWSManagedMa
 	}
 }
 
-// spotReserved is why a spot instance has no capacity reservation: those are for On-Demand Instances (LaunchTemplateCapacityReservationSpecification
-// in the EC2 API reference; webhooks/awsmachine_webhook.go of CAPA for machines).
+// spotReserved is the error for a spot node group with a capacity reservation. Capacity reservations are for On-Demand Instances
+// (LaunchTemplateCapacityReservationSpecification in the EC2 API reference). CAPA refuses the same for machines (webhooks/awsmachine_webhook.go).
 const spotReserved = "spot instances do not run in a capacity reservation: it is for On-Demand Instances"
 
-// checkRootDevice refuses a second volume with the device of the root volume: EC2 takes each device once (BlockDeviceMapping in the EC2 API
-// reference). The images of Linux for EKS have the root device /dev/xvda, those of Windows /dev/sda1. The second volume of Bottlerocket,
-// /dev/xvdb, can be set.
+// checkRootDevice checks that nonRootVolumes does not use the device name of the root volume. EC2 accepts each device name only once
+// (BlockDeviceMapping in the EC2 API reference). The root device of an EKS image is /dev/xvda on Linux and /dev/sda1 on Windows. Bottlerocket
+// images have a second volume, /dev/xvdb, which may be configured.
 func (c *checks) checkRootDevice(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
 	t, root := spec.AWSLaunchTemplate, "xvda"
 	if t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom {
@@ -300,12 +300,12 @@ func (c *checks) checkRootDevice(group *manifest.Entry, spec *expinfrav1.AWSMana
 	}
 }
 
-// isWindows reports whether EKS selects an image of Windows for a node group.
+// isWindows reports whether the AMI type of a node group is a Windows one.
 func isWindows(spec *expinfrav1.AWSManagedMachinePoolSpec) bool {
 	return spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "WINDOWS")
 }
 
-// checkWindows checks a node group with Windows: there are none in IPv6 clusters, and a cluster needs a node with Linux, or Fargate, for CoreDNS
+// checkWindows checks a Windows node group. Windows nodes are not supported in IPv6 clusters, and CoreDNS needs a Linux node or Fargate
 // ("Deploy Windows nodes on EKS clusters", EKS user guide).
 func (c *checks) checkWindows(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
 	if !isWindows(spec) {

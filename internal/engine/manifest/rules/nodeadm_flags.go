@@ -15,8 +15,8 @@ import (
 // runtimeOfNodeadm is the socket of the container runtime on nodes of EKS.
 const runtimeOfNodeadm = "unix:///run/containerd/containerd.sock"
 
-// checkOwnedByNodeadm checks settings of a kubelet that nodeadm sets itself. The flags and settings of a NodeadmConfig come after those of nodeadm,
-// and take their place (internal/kubelet/environment.go and config.go in nodeadm of https://github.com/awslabs/amazon-eks-ami).
+// checkOwnedByNodeadm checks kubelet settings that nodeadm sets itself. The flags and settings in a NodeadmConfig override those of nodeadm
+// (internal/kubelet/environment.go and config.go in nodeadm of https://github.com/awslabs/amazon-eks-ami).
 func (c *checks) checkOwnedByNodeadm(o *manifest.Entry, at string, args map[string]string, spec *eksbootstrapv1.NodeadmConfigSpec) {
 	fail := func(name, what string) {
 		c.failFirst(o.Problem(at, fmt.Sprintf("%s: %s", name, what), "remove it: nodeadm sets it"))
@@ -42,7 +42,7 @@ func (c *checks) checkOwnedByNodeadm(o *manifest.Entry, at string, args map[stri
 	}
 }
 
-// writtenForNodeadm reports whether a NodeadmConfig may write a file, or has commands, which may.
+// writtenForNodeadm reports whether the files, mounts or commands of a NodeadmConfig may provide a file.
 func writtenForNodeadm(spec *eksbootstrapv1.NodeadmConfigSpec, file string) bool {
 	return isFilledIn(file) || len(spec.PreNodeadmCommands) > 0 || len(spec.Mounts) > 0 ||
 		slices.ContainsFunc(spec.Files, func(f eksbootstrapv1.File) bool { return path.Clean(f.Path) == path.Clean(file) })

@@ -65,13 +65,16 @@ func (c *checks) apiServer() apiserver.Server {
 			}
 		}
 	}
-	for _, set := range c.cluster.ResourceSets {
-		if slices.ContainsFunc(set.Documents, func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
-			server.Services = nil // it has more blocks
-		}
+	if c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
+		server.Services = nil // it has more blocks
 	}
 	server.Schemas = c.schemas()
 	return server
+}
+
+// hasObject reports whether resource sets have an object that is selected.
+func (c *checks) hasObject(selected func(*manifest.Document) bool) bool {
+	return slices.ContainsFunc(c.cluster.ResourceSets, func(s manifest.ResourceSet) bool { return slices.ContainsFunc(s.Documents, selected) })
 }
 
 // schemas returns the schemas of the kinds that CustomResourceDefinitions of the manifest define, if it has objects of them.

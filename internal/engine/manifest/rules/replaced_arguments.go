@@ -264,8 +264,8 @@ func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, at string, r *bootstr
 	for _, bad := range slices.Concat(c.uselessKubelet(args), unhealthyKubelet(args)) {
 		fail(bad.name, bad.what, bad.fix)
 	}
-	if folder := args["pod-manifest-path"]; plane && folder != "" && path.Clean(folder) != "/etc/kubernetes/manifests" {
-		fail("pod-manifest-path", "the control plane would not start: kubeadm writes its pods into /etc/kubernetes/manifests", "remove it")
+	if folder := args["pod-manifest-path"]; plane && folder != "" && path.Clean(folder) != staticPods {
+		fail("pod-manifest-path", "the control plane would not start: kubeadm writes its pods into "+staticPods, "remove it")
 	}
 	for _, x := range []struct{ name, file string }{
 		{"kubeconfig", "/etc/kubernetes/kubelet.conf"}, {"bootstrap-kubeconfig", "/etc/kubernetes/bootstrap-kubelet.conf"},

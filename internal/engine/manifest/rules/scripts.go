@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// joins stands for the command with which a machine joins, between the commands of a manifest.
+// joins is a placeholder for the command with which a machine joins the cluster, between the commands of the manifest.
 const joins = "clusterawsadm_joins_here"
 
 // scriptLine is a command of a manifest, or joins.
@@ -29,9 +29,9 @@ func scriptLines(field string, commands []string) (all []scriptLine) {
 	return all
 }
 
-// checkScript checks the commands of one script: cloud-init writes all commands to one file for sh (shellify in cloudinit/util.py), so that a quote
-// that is not closed, or a word such as "fi" that is missing, hides the commands after it. A statement may have several commands. Where sh is
-// dash or bash is not known, so only what neither can read is refused.
+// checkScript checks the shell syntax of commands that run as one script. cloud-init writes all commands to one file and runs it with sh (shellify
+// in cloudinit/util.py), so an unclosed quote or a missing "fi" also affects the commands after it. One statement may span several commands. sh
+// is dash or bash, depending on the image; a script is refused only if neither can parse it.
 func (c *checks) checkScript(o *manifest.Entry, lines []scriptLine) {
 	script := ""
 	for _, line := range lines {
@@ -73,18 +73,19 @@ func (c *checks) failScript(o *manifest.Entry, field string, err *scriptError) {
 	c.failFirst(o.Problem(field, "the shell cannot read the command, and would run neither it nor the commands after it: "+err.what, "correct the command"))
 }
 
-// withoutExpressions replaces the expressions of jinja in a command by a word.
+// withoutExpressions replaces each jinja expression in a command by the word x, and removes jinja comments.
 func withoutExpressions(command string) string {
 	return regex.Of(`(?s)\{\{.*?\}\}`).ReplaceAllString(regex.Of(`(?s)\{#.*?#\}`).ReplaceAllString(command, ""), "x")
 }
 
-// scriptError is why a shell cannot read a script.
+// scriptError says why a shell cannot parse a script.
 type scriptError struct {
 	line int
 	what string
 }
 
-// unreadable returns why neither sh nor bash can read a script, or why they would not run the command that joins: it is within a text.
+// unreadable returns why neither sh nor bash can parse a script, or that they would parse it without running the command that joins, because that
+// command ends up inside a quoted text. It returns nil for a script without such an error.
 func unreadable(script string) (first *scriptError) {
 	for _, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
 		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(script), "")
@@ -103,8 +104,8 @@ func unreadable(script string) (first *scriptError) {
 	return first
 }
 
-// isDoubtful reports whether an error of the parser may be none of a shell: shells read expansions, arithmetic and what is between backquotes only
-// when they evaluate it, "function" is a word of bash only, and the end of a script ends a here-document.
+// isDoubtful reports whether a shell may accept a script although the parser does not. A shell parses expansions, arithmetic and backquotes only
+// when it evaluates them, only bash knows the keyword "function", and a here-document may end at the end of the script.
 func isDoubtful(what, script string) bool {
 	return regex.Of(`parameter|expr|must follow|followed by a word|\[|!|\(\(|array|index|operator`).MatchString(what) ||
 		regex.Of("`|\\(\\(|\\[\\[|\\$\\{\\W|\\bfunction\\b|(?s)<<.*\\$\\(").MatchString(script) ||
@@ -121,14 +122,14 @@ func runs(file *syntax.File) (found bool) {
 	return found
 }
 
-// checkKubeadmScripts checks the commands of machines that kubeadm starts.
+// checkKubeadmScripts checks the shell syntax of the commands in a KubeadmConfig.
 func (c *checks) checkKubeadmScripts(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	lines := append(scriptLines(prefix+".preKubeadmCommands", spec.PreKubeadmCommands), scriptLine{text: joins})
 	c.checkScript(o, append(lines, scriptLines(prefix+".postKubeadmCommands", spec.PostKubeadmCommands)...))
 	c.checkScript(o, scriptLines(prefix+".bootCommands", spec.BootCommands))
 }
 
-// checkEKSScripts checks the commands of nodes of EKS whose image has a boot script.
+// checkEKSScripts checks the shell syntax of the commands in an EKSConfig.
 func (c *checks) checkEKSScripts(o *manifest.Entry, prefix string, spec *eksbootstrapv1.EKSConfigSpec) {
 	lines := append(scriptLines(prefix+".preBootstrapCommands", spec.PreBootstrapCommands), scriptLine{text: joins})
 	c.checkScript(o, append(lines, scriptLines(prefix+".postBootstrapCommands", spec.PostBootstrapCommands)...))

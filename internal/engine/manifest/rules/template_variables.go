@@ -33,12 +33,12 @@ func placementVariables() []string {
 	return strings.Fields("availability_zone availability_zone_id group_name host_id partition_number region")
 }
 
-// otherVariables are variables about which nothing more is checked.
+// otherVariables are top-level variables whose attributes are not checked.
 func otherVariables() []string {
 	return strings.Fields(`base64_encoded_keys merged_cfg merged_system_cfg sensitive_keys sys_info system_info userdata vendordata vendordata2`)
 }
 
-// level returns what may be at the place of the last name in a path; nil if that is not known.
+// level returns the valid names for the last element of a path, or nil if they are not known.
 func level(path []string) []string {
 	switch parent := strings.Join(path[:len(path)-1], "."); parent {
 	case "":
@@ -55,7 +55,7 @@ func level(path []string) []string {
 	return nil
 }
 
-// undefined returns how many names of a path lead to a variable that cloud-init does not have; 0 if it may have all.
+// undefined returns the position of the first name in a path that cloud-init does not define, counted from 1, or 0 if it may define all.
 func undefined(path []string) int {
 	for n := 1; n <= len(path); n++ {
 		if known := level(path[:n]); known != nil && !slices.Contains(known, path[n-1]) {
@@ -130,13 +130,13 @@ func (c *checks) checkOptional(o *manifest.Entry, p templatePart, name string, r
 	)
 }
 
-// namesNode reports whether a field is one that the kubelet or the API server refuses with a slash in it: a name, an address, a label or a taint.
+// namesNode reports whether a slash in the value of a field is an error: in a Node name, an address, a label or a taint.
 func namesNode(p templatePart) bool {
 	return slices.Contains(strings.Fields("node-labels node-ip hostname-override register-with-taints"), p.argument) ||
 		regex.Of(`nodeRegistration\.(name|taints\[\d+\]\.\w+)$|\.advertiseAddress$`).MatchString(p.path)
 }
 
-// nearest says which variable may be meant.
+// nearest suggests a variable with a similar name.
 func nearest(path []string) string {
 	parent := strings.Join(path[:len(path)-1], ".")
 	public := slices.DeleteFunc(level(path), func(name string) bool { return strings.HasPrefix(name, "_") })
@@ -146,7 +146,8 @@ func nearest(path []string) string {
 	return "use one of those in the documentation of cloud-init, such as ds.meta_data.local_hostname"
 }
 
-// sameForAll reports whether a name is the same for all machines of a group: it has no variables, or only such as have one value there.
+// sameForAll reports whether a Node name is the same for all machines of a group: it has no variables, or only variables that have the same value
+// on all of these machines.
 func sameForAll(name string) bool {
 	t, err := jinja.Parse(name)
 	if err != nil || strings.Contains(name, "$") || regex.Of(`random|lipsum`).MatchString(name) {

@@ -30,8 +30,9 @@ type templatePart struct {
 	argument string // of which argument it is the value; "" for none
 }
 
-// checkTemplates checks texts that cloud-init renders with jinja2 before it reads them as YAML: all of a cloud-config of Cluster API, which begins
-// with "## template: jinja" (bootstrap/kubeadm/internal/cloudinit/cloudinit.go). Statements may begin in one field and end in another.
+// checkTemplates checks the text in a KubeadmConfig as a jinja2 template. The cloud-config of Cluster API begins with "## template: jinja", so
+// cloud-init renders all of it before it parses it as YAML (bootstrap/kubeadm/internal/cloudinit/cloudinit.go). A statement may begin in one field
+// and end in another.
 func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
 	if spec.Format == bootstrapv1.Ignition {
 		return
@@ -40,8 +41,9 @@ func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstra
 	if plane {
 		documents = append(documents, []string{"clusterConfiguration", "initConfiguration"})
 	}
+	fields := c.templateFields(spec)
 	for _, of := range documents {
-		parts := c.templateParts(o, prefix, spec, of)
+		parts := templateParts(o, prefix, fields, of)
 		all := ""
 		for _, p := range parts {
 			all += p.text + "\n"
@@ -65,8 +67,8 @@ func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstra
 	}
 }
 
-// checkTemplateParts checks each field on its own. If all fields together are a template, only a tag that begins in a field and does not end there
-// is wrong: it would end in another field, and hide what is between.
+// checkTemplateParts checks each field on its own. If all fields together are a valid template, the only possible error is a tag that begins in
+// one field and ends in another: it would hide the text between them.
 func (c *checks) checkTemplateParts(o *manifest.Entry, parts []templatePart, whole *jinja.Error) (bad bool) {
 	for _, p := range parts {
 		if _, err := jinja.Parse(p.text + "\n"); err != nil && (whole != nil || err.Open) {
@@ -85,7 +87,7 @@ func (c *checks) failTemplate(o *manifest.Entry, p templatePart, err *jinja.Erro
 	c.failFirst(o.Problem(p.path, ignoresAll+where+err.What, "correct it, or write {% raw %} before and {% endraw %} after what is not for cloud-init"))
 }
 
-// partAt returns the part at a position of all parts together, and where it begins.
+// partAt returns the part that contains a position in the joined text of all parts, and the position at which the part begins.
 func partAt(parts []templatePart, at int) (p templatePart, begin int) {
 	for _, p := range parts {
 		if at <= begin+len(p.text) {
@@ -96,9 +98,8 @@ func partAt(parts []templatePart, at int) (p templatePart, begin int) {
 	return parts[len(parts)-1], begin - len(parts[len(parts)-1].text) - 1
 }
 
-// templateParts returns all texts in the cloud-config of a machine, in about the order in which they are there. of are the configurations of
-// kubeadm in it.
-func (c *checks) templateParts(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, of []string) (parts []templatePart) {
+// templateFields returns the fields of a KubeadmConfig, with the values that files and users take from Secrets of the manifest.
+func (c *checks) templateFields(spec *bootstrapv1.KubeadmConfigSpec) map[string]any {
 	raw, err := json.Marshal(spec)
 	var fields map[string]any
 	if err == nil {
@@ -107,7 +108,14 @@ func (c *checks) templateParts(o *manifest.Entry, prefix string, spec *bootstrap
 	if err != nil {
 		return nil
 	}
-	fields["files"], fields["users"] = c.withSecrets(fields["files"]), c.withSecrets(fields["users"])
+	c.fillInSecrets(fields["files"])
+	c.fillInSecrets(fields["users"])
+	return fields
+}
+
+// templateParts returns all texts in the cloud-config of a machine, roughly in their order there. of names the kubeadm configurations that the
+// cloud-config contains.
+func templateParts(o *manifest.Entry, prefix string, fields map[string]any, of []string) (parts []templatePart) {
 	sections := append([]string{"files"}, of...)
 	sections = append(sections, "bootCommands", "preKubeadmCommands", "postKubeadmCommands", "ntp", "users", "diskSetup", "mounts")
 	for _, section := range sections {
@@ -123,7 +131,7 @@ func (c *checks) templateParts(o *manifest.Entry, prefix string, spec *bootstrap
 	return parts
 }
 
-// asYAML returns a text as it is written in kubeadm's configuration, which is YAML: within single quotes, a single quote becomes two.
+// asYAML returns a text as it is written in kubeadm's configuration, which is YAML. YAML doubles a single quote inside single quotes.
 func asYAML(text string) string {
 	if !strings.Contains(text, "'") {
 		return text
@@ -135,8 +143,9 @@ func asYAML(text string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-// withSecrets replaces references to Secrets of the manifest by what is in these.
-func (c *checks) withSecrets(list any) any {
+// fillInSecrets replaces each contentFrom and passwdFrom in a list by the value in the Secret that it refers to. A reference to a Secret
+// that is not in the manifest stays.
+func (c *checks) fillInSecrets(list any) {
 	items, _ := list.([]any)
 	for _, x := range items {
 		item, _ := x.(map[string]any)
@@ -150,7 +159,6 @@ func (c *checks) withSecrets(list any) any {
 			}
 		}
 	}
-	return list
 }
 
 // eachText calls a function for each text in a value of a manifest.

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Variables of the VPC CNI. With some values, its pods end, and no node becomes ready: validateEnvVars and validateMTU in
-// cmd/aws-vpc-cni/main.go, isConfigValid and getNetworkPolicyMode in pkg/ipamd/ipamd.go of https://github.com/aws/amazon-vpc-cni-k8s.
+// Environment variables of the VPC CNI. With an invalid value, its pods exit, and no node becomes ready (validateEnvVars and validateMTU in
+// cmd/aws-vpc-cni/main.go, isConfigValid and getNetworkPolicyMode in pkg/ipamd/ipamd.go of https://github.com/aws/amazon-vpc-cni-k8s).
 const (
 	cniIPv4     = "ENABLE_IPv4"
 	cniIPv6     = "ENABLE_IPv6"
@@ -53,7 +53,7 @@ func (c *checks) cniVariables() cniEnvironment {
 	return all
 }
 
-// text returns the value of a variable, or the one that it has without the manifest.
+// text returns the value of a variable, or its usual value if the manifest does not set it.
 func (e cniEnvironment) text(name, usual string) string {
 	if v, set := e[name]; set {
 		return v.value
@@ -90,8 +90,8 @@ func (c *checks) checkVPCCNI() {
 	}
 }
 
-// hasRecentCNI reports whether the VPC CNI is certain to have all rules of checkNumbersOfCNI. It is the one of an add-on, or the one that EKS
-// installs with a version of Kubernetes.
+// hasRecentCNI reports whether the version of the VPC CNI is certain to enforce the rules of checkNumbersOfCNI. The version is that of the add-on,
+// or the one that EKS installs for the Kubernetes version.
 func (c *checks) hasRecentCNI() bool {
 	const recent, kubernetes = 18, 31
 	if addon := c.cluster.VPCCNI(); addon != nil && addon.Version != "" {
@@ -102,7 +102,7 @@ func (c *checks) hasRecentCNI() bool {
 	return err == nil && v.Minor >= kubernetes
 }
 
-// checkFamilyOfCNI compares the family of addresses with that of the cluster.
+// checkFamilyOfCNI checks that the VPC CNI uses the IP family of the cluster.
 func (c *checks) checkFamilyOfCNI(env cniEnvironment, fail func(name, what, fix string)) {
 	const exits, fix = "the VPC CNI does not start", "remove it: EKS sets it"
 	six := c.cluster.Infra.Spec.NetworkSpec.VPC.IPv6 != nil
@@ -124,7 +124,7 @@ func (c *checks) checkFamilyOfCNI(env cniEnvironment, fail func(name, what, fix 
 	}
 }
 
-// checkNamesOfCNI checks names and choices. The DaemonSet aws-node mounts the folders of the machine.
+// checkNamesOfCNI checks variables whose value is a name, a path or one of a few words.
 func (c *checks) checkNamesOfCNI(env cniEnvironment, fail func(name, what, fix string)) {
 	const veth, mode, exits = "AWS_VPC_K8S_CNI_VETHPREFIX", "POD_SECURITY_GROUP_ENFORCING_MODE", "the VPC CNI does not start"
 	if prefix := env.text(veth, "eni"); len(prefix) > 4 || slices.Contains([]string{"eth", "lo", "vlan"}, prefix) {
@@ -143,7 +143,7 @@ func (c *checks) checkNamesOfCNI(env cniEnvironment, fail func(name, what, fix s
 	}
 }
 
-// checkNumbersOfCNI checks what the VPC CNI checks since its later versions.
+// checkNumbersOfCNI checks numbers, and other values that only later versions of the VPC CNI validate.
 func (c *checks) checkNumbersOfCNI(env cniEnvironment, fail func(name, what, fix string)) {
 	const policies, cooldown, exits = "NETWORK_POLICY_ENFORCING_MODE", "IP_COOLDOWN_PERIOD", "the VPC CNI does not start"
 	const most, least, leastOfIPv6 = 9001, 576, 1280
@@ -180,7 +180,6 @@ func (c *checks) hasENIConfigs() bool {
 			return true
 		}
 	}
-	return spec.SecondaryCidrBlock != nil || len(c.cluster.Charts) > 0 || slices.ContainsFunc(c.cluster.ResourceSets, func(s manifest.ResourceSet) bool {
-		return slices.ContainsFunc(s.Documents, func(d *manifest.Document) bool { return d.Kind() == "ENIConfig" })
-	})
+	return spec.SecondaryCidrBlock != nil || len(c.cluster.Charts) > 0 ||
+		c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ENIConfig" })
 }

@@ -30,7 +30,7 @@ func (c *check) container(at string, of *corev1.Container, pod *corev1.PodSpec, 
 		}
 		paths[m.MountPath] = true
 	}
-	if s := of.SecurityContext; s != nil && isTrue(s.Privileged) && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
+	if s := of.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
 		c.refuse(at+"securityContext", "is privileged, and allowPrivilegeEscalation is false", "remove one of them")
 	}
 	c.resources(at+"resources.", of.Resources)
@@ -38,8 +38,6 @@ func (c *check) container(at string, of *corev1.Container, pod *corev1.PodSpec, 
 	c.probe(at+"readinessProbe", of.ReadinessProbe, false)
 	c.probe(at+"startupProbe", of.StartupProbe, true)
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // inside refuses a path that leaves its folder.
 func (c *check) inside(field, path string) {

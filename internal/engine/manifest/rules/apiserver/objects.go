@@ -127,26 +127,12 @@ func (c *check) webhooks(o runtime.Object) {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
-			at := fmt.Sprintf("webhooks[%d].", i)
-			c.webhook(at, w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
-			c.webhookCall(at, w.TimeoutSeconds, w.ClientConfig.URL)
+			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
-			at := fmt.Sprintf("webhooks[%d].", i)
-			c.webhook(at, w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.ClientConfig)
-			c.webhookCall(at, w.TimeoutSeconds, w.ClientConfig.URL)
+			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
 		}
-	}
-}
-
-// webhookCall checks how a webhook is called (validateWebhookTimeout and webhook.ValidateWebhookURL).
-func (c *check) webhookCall(at string, timeout *int32, url *string) {
-	if timeout != nil && (*timeout < 1 || *timeout > 30) {
-		c.refuse(at+"timeoutSeconds", fmt.Sprintf("%d is not between 1 and 30", *timeout), "change it")
-	}
-	if url != nil && !strings.HasPrefix(*url, "https://") {
-		c.refuse(at+"clientConfig.url", *url+" is no address of https", "write https://…")
 	}
 }
 
@@ -258,9 +244,14 @@ func (c *check) secret(o *corev1.Secret) {
 	}
 }
 
-// webhook checks a webhook (pkg/apis/admissionregistration/validation).
+// webhook checks a webhook (pkg/apis/admissionregistration/validation, and ValidateWebhookURL in k8s.io/apiserver/pkg/util/webhook).
 func (c *check) webhook(
-	at, name string, effects *admissionv1.SideEffectClass, versions []string, failure *admissionv1.FailurePolicyType, client admissionv1.WebhookClientConfig,
+	at, name string,
+	effects *admissionv1.SideEffectClass,
+	versions []string,
+	failure *admissionv1.FailurePolicyType,
+	timeout *int32,
+	client admissionv1.WebhookClientConfig,
 ) {
 	if strings.Count(name, ".") < 2 {
 		c.refuse(at+"name", fmt.Sprintf("%q is not a domain with three parts", name), "write one such as check.example.com")
@@ -278,5 +269,11 @@ func (c *check) webhook(
 	}
 	if (client.URL == nil) == (client.Service == nil) {
 		c.refuse(at+"clientConfig", "needs url or service", "set one of them")
+	}
+	if timeout != nil && (*timeout < 1 || *timeout > 30) {
+		c.refuse(at+"timeoutSeconds", fmt.Sprintf("%d is not between 1 and 30", *timeout), "change it")
+	}
+	if client.URL != nil && !strings.HasPrefix(*client.URL, "https://") {
+		c.refuse(at+"clientConfig.url", *client.URL+" is no address of https", "write https://…")
 	}
 }

@@ -190,7 +190,7 @@ func (p *parser) primary() (of node) {
 	return otherNode
 }
 
-// describe returns a whole tag if a part of it is the reason why it is none.
+// describe says where a tag has no valid expression.
 func describe(p *parser, t token) string {
 	return fmt.Sprintf("%s, with %s where a value is expected,", tagOf(p.text, p.tag), t.words())
 }

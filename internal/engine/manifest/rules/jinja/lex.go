@@ -88,7 +88,7 @@ func tokens(text string) ([]token, *Error) {
 
 func (l *lexer) add(k kind, text string, at int) { l.tokens = append(l.tokens, token{k, text, at}) }
 
-// next returns the position of the next tag; -1 for none.
+// next returns the position of the next tag, or -1 if there is none.
 func (l *lexer) next() int {
 	for i := l.pos; i+1 < len(l.text); i++ {
 		if l.text[i] == '{' && strings.IndexByte("{%#", l.text[i+1]) >= 0 {

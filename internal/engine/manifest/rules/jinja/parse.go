@@ -148,7 +148,7 @@ func (p *parser) within(counter *int, run func()) {
 	p.depth--
 }
 
-// body reads text and tags until one of the tags that end it: the end of the text if there are none. It returns which tag ends it.
+// body reads text and tags up to one of the given end tags, and returns the name of that tag. Without end tags, it reads to the end of the text.
 func (p *parser) body(opened token, ends []string) string {
 	for {
 		t := p.take()

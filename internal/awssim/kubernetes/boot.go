@@ -373,6 +373,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "init"),
 				svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors),
+				doc.NodeRegistration.nameRefused(files),
 				doc.NodeRegistration.refused(b.Version, machine{true, own}),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				tokensRefused(doc.BootstrapTokens),
@@ -396,6 +397,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if why := cmp.Or(
 				takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "join"),
+				doc.NodeRegistration.nameRefused(files),
 				doc.NodeRegistration.refused(b.Version, machine{b.ControlPlane, own}),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				patchesRefused(doc.Patches.Directory, files, b.Version, machine{b.ControlPlane, own}),

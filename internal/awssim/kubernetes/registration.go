@@ -21,6 +21,23 @@ type nodeRegistration struct {
 // argument returns an argument of the kubelet; "" for none.
 func (r nodeRegistration) argument(name string) string { return argument(r.KubeletExtraArgs, name) }
 
+// nameRefused returns kubeadm's error for the name of a Node (ValidateNodeRegistrationOptions in cmd/kubeadm/app/apis/kubeadm/validation), or "".
+// A command that edits kubeadm's configuration may have written another name.
+func (r nodeRegistration) nameRefused(files map[string]string) string {
+	if r.Name == "" || regex.Of(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(strings.ToLower(r.Name)) {
+		return ""
+	}
+	for name, text := range files {
+		if name == bootText {
+			text = commandsIn(files)
+		}
+		if regex.Of(`(sed|envsubst|awk|perl|python|yq|tee|cp)\b.*kubeadm`).MatchString(text) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters", r.Name)
+}
+
 // argument returns an extra argument of a component; "" for none.
 func argument(of any, name string) string {
 	switch args := of.(type) {

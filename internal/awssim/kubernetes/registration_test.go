@@ -42,3 +42,15 @@ func TestRegistration(t *testing.T) {
 		})
 	}
 }
+
+// kubeadm refuses a name that is not a DNS name, unless a command has replaced it.
+func TestNameRefused(t *testing.T) {
+	name := func(name, command string) string {
+		return nodeRegistration{Name: name}.nameRefused(map[string]string{bootText: "runcmd: ['" + command + "', kubeadm init]"})
+	}
+	assert.Empty(t, name("", "true"))
+	assert.Empty(t, name("IP-10-0-0-1.ec2.internal", "true"))
+	assert.Contains(t, name("${COREOS_EC2_HOSTNAME}", "true"), "RFC 1123")
+	assert.Contains(t, name("a_b", "true"), "RFC 1123")
+	assert.Empty(t, name("${HOST}", "sed -i s/x/y/ /run/kubeadm/kubeadm.yaml"))
+}

@@ -23,10 +23,13 @@ type cloudConfig struct {
 }
 
 // firstStage simulates the modules of cloud-init before runcmd: bootcmd, write_files, disk_setup and mounts, in this order, and before
-// users_groups (config/cloud.cfg.tmpl). It removes files that a filesystem hides, and adds those of a new filesystem.
+// users_groups (config/cloud.cfg.tmpl), or Ignition. It removes files that a filesystem hides, and adds those of a new filesystem.
 func firstStage(data []byte, files map[string]string) error {
 	var c cloudConfig
 	if isIgnition(data) {
+		if why := ignitionRefused(data); why != "" {
+			return fmt.Errorf("ignition: %s", why)
+		}
 		return nil
 	}
 	if err := yaml.Unmarshal(data, &c); err != nil {

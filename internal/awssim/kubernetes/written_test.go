@@ -21,6 +21,16 @@ func TestFirstStage(t *testing.T) {
 		"runcmd: ['echo \"a', kubeadm join]":                                                 "Unterminated quoted string",
 		`runcmd: ["echo \"a", "b\" 'c' \\' # don't", kubeadm join]`:                          "",
 		`{"storage": {}}`: "",
+		`{"storage": {"files": [{"filesystem": "root", "path": "/opt/a", "contents": {"source": "data:,a"}}]}}`:                                 "",
+		`{"storage": {"files": [{"filesystem": "root", "path": "opt/a"}]}}`:                                                                     "path not absolute",
+		`{"storage": {"links": [{"filesystem": "root", "path": "/usr/local/bin/a"}]}}`:                                                          "read-only",
+		`{"storage": {"files": [{"filesystem": "root", "path": "/opt/a", "user": {"name": "shop"}}]}}`:                                          "no such user",
+		`{"passwd": {"users": [{"name": "shop"}]}, "storage": {"files": [{"filesystem": "root", "path": "/opt/a", "user": {"name": "shop"}}]}}`: "",
+		`{"storage": {"files": [{"filesystem": "root", "path": "/opt/a", "contents": {"source": "ftp://example.com/a"}}]}}`:                     "invalid url scheme",
+		`{"storage": {"filesystems": [{"name": "data", "mount": {"device": "/dev/xvdb", "format": "ext3"}}]}}`:                                  "invalid filesystem format",
+		`{"systemd": {"units": [{"name": "kubelet"}]}}`:                                                                                         "invalid systemd unit extension",
+		`{"systemd": {"units": [{"name": "kubelet.service", "dropins": [{"name": "10-a"}]}]}}`:                                                  "invalid systemd drop-in extension",
+		`{"networkd": {"units": [{"name": "eth0.network"}, {"name": "eth0"}]}}`:                                                                 "invalid networkd unit extension",
 	} {
 		if err := firstStage([]byte(text), map[string]string{}); want == "" {
 			assert.NoError(t, err, text)

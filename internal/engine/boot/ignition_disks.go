@@ -21,18 +21,22 @@ func addDisks(in *input, config *ignConfig) error {
 		if err := filesystemFitsIgnition(f); err != nil {
 			return fmt.Errorf("diskSetup.filesystems[%d]: %w", i, err)
 		}
-		config.Storage.Filesystems = append(config.Storage.Filesystems, ignFilesystem{
-			Name: f.Label,
-			Mount: &ignMount{
-				Device:         f.Device,
-				Format:         f.Filesystem,
-				WipeFilesystem: isTrue(f.Overwrite),
-				Label:          &f.Label,
-				Options:        f.ExtraOpts,
-			},
-		})
+		config.Storage.Filesystems = append(config.Storage.Filesystems, ignitionFilesystem(f))
 	}
 	return nil
+}
+
+func ignitionFilesystem(f bootstrapv1.Filesystem) ignFilesystem {
+	return ignFilesystem{
+		Name: f.Label,
+		Mount: &ignMount{
+			Device:         f.Device,
+			Format:         f.Filesystem,
+			WipeFilesystem: isTrue(f.Overwrite),
+			Label:          &f.Label,
+			Options:        f.ExtraOpts,
+		},
+	}
 }
 
 // ignitionDisk converts a partition table: no partition, or one on the whole disk.

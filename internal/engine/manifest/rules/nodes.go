@@ -114,6 +114,8 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkBoot(o, prefix, spec)
 	c.checkTemplates(o, prefix, spec, plane)
 	c.checkKubeadmWrites(o, prefix, spec)
+	c.checkIgnitionConfig(o, prefix, spec)
+	c.checkShellVariables(o, prefix, spec, plane)
 	c.checkKubeadmScripts(o, prefix, spec)
 	c.checkMounts(o, prefix, spec, plane)
 	c.checkPhases(o, prefix, spec, v)

@@ -30,7 +30,7 @@ func TestTextStays(t *testing.T) {
 			assert.Equal(t, escape, strings.Contains(strings.Join(manifests.Warnings(c), "\n"), "$${ stays as it is: the file is no template"), text)
 		}
 	}
-	name := manifests.NodeName(t, "${COREOS_EC2_HOSTNAME}")
+	name := manifests.NodeName(t, "${COREOS_EC2_HOSTNAME}", "envsubst -i /run/kubeadm/kubeadm.yaml")
 	c := manifests.MustLoad(t, name, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())})
 	assert.Equal(t, "${COREOS_EC2_HOSTNAME}", c.ControlPlane.Object.Spec.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Name)
 }

@@ -87,6 +87,7 @@ func (n *resource) converge(ctx context.Context, x *Executor) error {
 	case RoleExpected: // it follows from others: what was read before they were written is out of date
 		a.stale = slices.ContainsFunc(n.needs, func(e Edge) bool { return e.Resource.wasWritten() })
 	case RoleManaged, RoleInstalled:
+		a.stale = slices.ContainsFunc(n.needs, func(e Edge) bool { return e.Shared && e.Resource.wasWritten() })
 	}
 	return a.repeat(ctx, a.converge)
 }

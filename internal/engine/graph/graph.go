@@ -207,6 +207,8 @@ type Edge struct {
 	// With says that the deletion of the other resource also deletes this one. Once the other
 	// resource is gone, nobody has to wait for the deletion of this one.
 	With bool
+	// Shared says that both resources change the same object of AWS. If the other one was written, this one is read again before it is compared.
+	Shared bool
 }
 
 // On returns edges to resources that have to be settled first, and are deleted later.
@@ -223,6 +225,10 @@ func Reads(resources ...Resource) []Edge { return edges(resources, Edge{Existing
 // Awaits returns edges to resources that have to be settled first. They have no effect on
 // the order of deletion.
 func Awaits(resources ...Resource) []Edge { return edges(resources, Edge{Loose: true}) }
+
+// SharedWith returns edges to resources that have to be settled first, and that change the same object of AWS as this resource. They have no
+// effect on the order of deletion.
+func SharedWith(resources ...Resource) []Edge { return edges(resources, Edge{Loose: true, Shared: true}) }
 
 // Outlives returns edges to resources of which a value is read once they exist, and which
 // are deleted earlier.

@@ -41,6 +41,26 @@ func addRegistration(g *graph.Graph, in inputs, lbs loadBalancers, plan machineP
 	return lbs.register(g, "", elb.Targets{Instances: steady, Shared: leaves}, in.infra("spec.controlPlaneLoadBalancer"))
 }
 
+// addLiving registers the machines that are there already if none is registered. Machines that join or leave wait for the API server, which
+// answers only through the load balancer.
+func addLiving(g *graph.Graph, in inputs, lbs loadBalancers, planned machinePlan) []graph.Resource {
+	living := in.runningControlPlane()
+	if len(living) == 0 || len(living) == planned.controlPlanes() && !planned.shrinksControlPlane() {
+		return nil
+	}
+	return lbs.register(g, "/living", elb.Targets{Shared: true, Living: living}, in.infra("spec.controlPlaneLoadBalancer"))
+}
+
+// runningControlPlane lists the machines of the control plane that a load balancer accepts.
+func (in inputs) runningControlPlane() (ids []string) {
+	for _, m := range in.inv.Machines {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane && m.IsRunning() {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
 // DefaultDomain is the domain of Services of kubeadm (ClusterConfiguration, networking).
 const DefaultDomain = "cluster.local"
 

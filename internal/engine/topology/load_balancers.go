@@ -23,7 +23,8 @@ type loadBalancers struct {
 	listeners       []graph.Resource
 	targets         []target
 	classic         *graph.Ref[elb.ClassicLoadBalancerState]
-	existingClassic bool // the classic load balancer is not managed
+	existingClassic bool             // the classic load balancer is not managed
+	living          []graph.Resource // registrations that are made before all others
 }
 
 // target is a target group.
@@ -270,6 +271,7 @@ func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLo
 // register adds the same registration for every load balancer of the control plane, each
 // with its name and a suffix.
 func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Targets, opts ...graph.Option) (added []graph.Resource) {
+	opts = append(opts, graph.With(graph.SharedWith(lbs.living...)))
 	for _, t := range lbs.targets {
 		r := like
 		r.Group, r.Shared, r.Existing = t.group, like.Shared || t.existing != nil, t.existing
@@ -279,6 +281,7 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 	if lbs.classic != nil {
 		added = append(added, graph.Add(g, plan.ID(elb.ClassicTargetsKind+suffix), &elb.ClassicTargets{
 			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Removed: like.Removed,
+			Living: like.Living,
 		}, opts...))
 	}
 	return added

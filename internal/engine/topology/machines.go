@@ -39,6 +39,7 @@ func addMachines(
 	mappings []incluster.Mapping,
 ) (all []Machine, remarks []string, err error) {
 	p.boot.token = addJoinToken(g, in, p.boot, k.api, plan)
+	lbs.living = addLiving(g, in, lbs, plan)
 	etcd := addEtcdMembers(g, in, k.api, plan, removeUnhealthy(g, in, lbs, kubernetes{api: k.api}, plan))
 	etcd = append(etcd, addNewEtcd(g, in)...)
 	for _, x := range plan.groups {

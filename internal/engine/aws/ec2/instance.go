@@ -169,6 +169,9 @@ func (s InstanceState) IsTerminating() bool {
 	return s.Status == string(types.InstanceStateNameShuttingDown) || s.Status == string(types.InstanceStateNameTerminated)
 }
 
+// IsRunning reports whether the machine is running. Load balancers accept no others.
+func (s InstanceState) IsRunning() bool { return s.Status == string(types.InstanceStateNameRunning) }
+
 // NotTerminating is the filter for machines of which IsTerminating is false.
 func NotTerminating() types.Filter {
 	return cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")

@@ -20,6 +20,7 @@ type ClassicTargets struct {
 	Instances    []*graph.Ref[ec2.InstanceState]
 	Shared       bool     // the load balancer is an existing resource: other instances stay registered
 	Removed      []string // machines to deregister, also from a shared load balancer
+	Living       []string // as in Targets
 }
 
 var _ graph.Managed[TargetsState] = (*ClassicTargets)(nil)
@@ -51,13 +52,13 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 
 // Diff implements graph.Desired.
 func (t *ClassicTargets) Diff(have *TargetsState) plan.Diff {
-	return (&Targets{Instances: t.Instances, Shared: t.Shared, Removed: t.Removed}).Diff(have)
+	return (&Targets{Instances: t.Instances, Shared: t.Shared, Removed: t.Removed, Living: t.Living}).Diff(have)
 }
 
 // Create implements graph.Creator.
 func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	have := &TargetsState{Group: t.LoadBalancer.CloudID()}
-	if len(t.Instances) == 0 {
+	if len(t.Instances)+len(t.Living) == 0 {
 		return have, nil
 	}
 	return t.Update(ctx, c, have, t.Diff(have))

@@ -24,6 +24,9 @@ type Targets struct {
 	// Shared: the target group is an existing resource. Other targets stay registered.
 	Shared  bool
 	Removed []string // machines to deregister, also from a shared group
+	// Living are the machines that are there already. All of them are registered if no target is in use, so that the load balancer forwards
+	// connections to an API server before other machines join.
+	Living []string
 	// Healthy: wait until the health checks of all machines succeed.
 	Healthy bool
 	// Existing is the existing load balancer in front of a shared target group.
@@ -108,6 +111,13 @@ func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 	if t.Shared {
 		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
 	}
+	if len(t.Living) > 0 {
+		inUse := func(id string) bool { return slices.Contains(t.Living, id) || have.Health[id] != string(types.TargetHealthStateEnumUnused) }
+		if !slices.ContainsFunc(have.Instances, inUse) {
+			d.Lines("target", nil, t.Living)
+		}
+		return d
+	}
 	d.Lines("target", registered, want)
 	if t.Healthy && len(d) == 0 {
 		for _, id := range want {
@@ -120,7 +130,7 @@ func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 // Create implements graph.Creator.
 func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	have := &TargetsState{Group: t.Group.CloudID()}
-	if len(t.Instances) == 0 {
+	if len(t.Instances)+len(t.Living) == 0 {
 		return have, nil
 	}
 	return t.Update(ctx, c, have, t.Diff(have))

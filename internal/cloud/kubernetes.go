@@ -20,7 +20,7 @@ func (c *Clients) API(server string, access func() (kube.Access, error)) (*kube.
 	if err != nil {
 		return nil, err
 	}
-	created, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guardedTransport{c: c, next: next} })
+	created, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guardedTransport{c: c, next: next} }, c.Clock)
 	if err != nil {
 		return nil, err
 	}

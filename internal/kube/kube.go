@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // FieldManager is the name with which changes are recorded in managedFields.
@@ -52,8 +53,8 @@ type Client struct {
 }
 
 // New returns a client of an API server. It makes no call. If via is nil, requests go to
-// the network. guard wraps the transport and sees every request first.
-func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTripper) (*Client, error) {
+// the network. guard wraps the transport and sees every request first. The client waits on the clock.
+func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTripper, on *clock.Clock) (*Client, error) {
 	cfg := &rest.Config{
 		Host: a.Server, QPS: -1, Timeout: requestTimeout, UserAgent: FieldManager,
 		WarningHandler: rest.NoWarnings{}, // warnings about deprecations are for the authors of the objects
@@ -69,7 +70,7 @@ func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTrippe
 	}
 	cfg.Wrap(awshttp.LimitBodies)
 	cfg.Wrap(guard)
-	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &impatient{rt} })
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &patient{rt, on} })
 	objects, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
@@ -206,6 +207,7 @@ func Unavailable(err error) (why string, yes bool) {
 		host    x509.HostnameError
 		op      *net.OpError
 		api     apierrors.APIStatus
+		lost    *lostError
 	)
 	switch {
 	case err == nil:
@@ -218,6 +220,8 @@ func Unavailable(err error) (why string, yes bool) {
 		return "its certificate is not valid for this name", true
 	case errors.As(err, &op):
 		return op.Err.Error(), true
+	case errors.As(err, &lost):
+		return lost.Error(), true
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return "no answer", true
 	case errors.As(err, &api):

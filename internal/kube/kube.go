@@ -56,7 +56,7 @@ type Client struct {
 // the network. guard wraps the transport and sees every request first. The client waits on the clock.
 func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTripper, on *clock.Clock) (*Client, error) {
 	cfg := &rest.Config{
-		Host: a.Server, QPS: -1, Timeout: requestTimeout, UserAgent: FieldManager,
+		Host: a.Server, QPS: -1, UserAgent: FieldManager,
 		WarningHandler: rest.NoWarnings{}, // warnings about deprecations are for the authors of the objects
 	}
 	if via != nil {
@@ -70,7 +70,7 @@ func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTrippe
 	}
 	cfg.Wrap(awshttp.LimitBodies)
 	cfg.Wrap(guard)
-	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &patient{rt, on} })
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &patient{RoundTripper: rt, clock: on} })
 	objects, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -18,37 +20,93 @@ import (
 // waits for as long as the header says, and says nothing meanwhile.
 const longestRetryAfter = 30 * time.Second
 
-// A read whose connection ends without an answer is repeated this often, with these pauses. All fit into requestTimeout.
+// How often a read without an answer is sent, with these pauses: a server that has answered before is likely to answer again. Another one may
+// not be there yet, and callers wait for it themselves.
 const (
-	lostReads     = 5
-	pauseOfLost   = time.Second
-	whatLostReads = "the connection was closed before an answer came"
+	triesOfKnown   = 4
+	triesOfUnknown = 2
+	pauseOfTries   = time.Second
 )
 
-// patient repeats reads that got no answer, and ends requests that take too long. client-go would do both, too, but on the system clock: in a
+const whatLostReads = "the connection was closed before an answer came"
+
+// patient repeats reads that got no answer, and ends requests that take too long. client-go would do both in part, but on the system clock: in a
 // simulated account, hours may pass meanwhile. It also removes headers that ask for a long wait: the answer is then the error that it is.
 type patient struct {
 	http.RoundTripper
-	clock *clock.Clock
+	clock    *clock.Clock
+	answered atomic.Bool
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		answer, err := t.timed(r)
+		if err == nil && isBusy(answer.StatusCode) && t.again(r, tries) {
+			_ = answer.Body.Close()
+			r = repeated(r)
+			continue
+		}
 		if err == nil {
+			t.answered.Store(true)
 			if s, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad == nil && time.Duration(s)*time.Second > longestRetryAfter {
 				answer.Header.Del("Retry-After")
 			}
 			return answer, nil
 		}
-		if !utilnet.IsConnectionReset(err) && !utilnet.IsProbableEOF(err) && !utilnet.IsHTTP2ConnectionLost(err) {
-			return nil, err
+		lost := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+		passes := lost || errors.Is(err, errTimeout) || errors.As(err, new(*net.OpError)) || errors.As(err, new(*net.DNSError))
+		if passes && t.again(r, tries) {
+			r = repeated(r)
+			continue
 		}
-		if r.Method != http.MethodGet || r.Body != nil && r.Body != http.NoBody || tries == lostReads || t.clock.Sleep(r.Context(), pauseOfLost) != nil {
-			return nil, &lostError{err}
+		if lost {
+			err = &lostError{err}
 		}
+		return nil, err
 	}
+}
+
+// isBusy reports whether an API server answers so when it is overloaded, or has no etcd for a moment.
+func isBusy(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// again waits, and reports whether a request is to be sent again.
+func (t *patient) again(r *http.Request, tries int) bool {
+	return tries < t.tries(r) && repeated(r) != nil && t.clock.Sleep(r.Context(), pauseOfTries) == nil
+}
+
+// tries is how often a request is sent.
+func (t *patient) tries(r *http.Request) int {
+	switch {
+	case r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == "", r.Header.Get("Upgrade") != "", r.URL.Path == "/readyz":
+		return 1
+	case t.answered.Load():
+		return triesOfKnown
+	}
+	return triesOfUnknown
+}
+
+// repeated returns a copy of a request to be sent again; nil if its body cannot be read again.
+func repeated(r *http.Request) *http.Request {
+	next := r.Clone(r.Context())
+	if r.Body == nil || r.Body == http.NoBody {
+		return next
+	}
+	if r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	next.Body = body
+	return next
 }
 
 // timed sends a request with a time limit on the clock, which includes reading the answer. An upgraded connection has none.

@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"crypto/x509"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -28,25 +31,63 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A read without an answer is repeated on the clock of the run, and a write is not. client-go repeats neither on the system clock.
+// A read or a dry run without an answer is repeated on the clock of the run, and a write is not. client-go repeats nothing on the system clock.
 func TestLostAnswers(t *testing.T) {
-	for method, want := range map[string]int{http.MethodGet: 5, http.MethodDelete: 1} {
-		synctest.Test(t, func(t *testing.T) {
-			tries := 0
-			c, began := client(t, func(*http.Request) (*http.Response, error) {
-				tries++
-				return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
-			}), time.Now()
-			err := c.raw.Verb(method).AbsPath("/api/v1/nodes/a").Do(t.Context()).Error()
-			require.ErrorContains(t, err, "the connection was closed before an answer came")
-			require.ErrorIs(t, err, syscall.ECONNRESET)
-			why, unavailable := Unavailable(err)
-			require.True(t, unavailable)
-			require.Equal(t, "the connection was closed before an answer came", why)
-			require.Equal(t, want, tries, method)
-			require.Equal(t, time.Duration(want-1)*time.Second, time.Since(began))
+	reset, refused, unknown := &net.OpError{Op: "read", Err: syscall.ECONNRESET}, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{Err: "no such host"}
+	for _, x := range []struct {
+		name, method, path string
+		answered           bool
+		err                error
+		tries              int
+	}{
+		{"lost", http.MethodGet, "/api/v1/nodes/a", true, reset, 4},
+		{"refused", http.MethodGet, "/api/v1/nodes/a", true, refused, 4},
+		{"unknown name", http.MethodGet, "/api/v1/nodes/a", true, unknown, 4},
+		{"not there yet", http.MethodGet, "/api/v1/nodes/a", false, refused, 2},
+		{"asked whether it is ready", http.MethodGet, "/readyz", true, refused, 1},
+		{"write", http.MethodPatch, "/api/v1/nodes/a", true, reset, 1},
+		{"dry run", http.MethodPatch, "/api/v1/nodes/a?dryRun=All", true, reset, 4},
+		{"busy", http.MethodGet, "/api/v1/nodes/a", true, nil, 4},
+		{"busy and unknown", http.MethodGet, "/api/v1/nodes/a", false, nil, 2},
+		{"another error", http.MethodGet, "/api/v1/nodes/a", true, x509.UnknownAuthorityError{}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				p := &patient{RoundTripper: answering(func(r *http.Request) (*http.Response, error) {
+					tries++
+					body, err := io.ReadAll(r.Body)
+					require.NoError(t, err)
+					require.Equal(t, "{}", string(body), "each request has the body")
+					if x.err == nil {
+						return &http.Response{StatusCode: http.StatusTooManyRequests, Body: http.NoBody}, nil
+					}
+					return nil, x.err
+				})}
+				p.answered.Store(x.answered)
+				r, err := http.NewRequestWithContext(t.Context(), x.method, "https://example.com"+x.path, strings.NewReader("{}"))
+				require.NoError(t, err)
+				began := time.Now()
+				_, err = p.RoundTrip(r) //nolint:bodyclose // there is none
+				require.Equal(t, x.err == nil, err == nil)
+				require.Equal(t, x.tries, tries)
+				require.Equal(t, time.Duration(x.tries-1)*time.Second, time.Since(began))
+			})
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		c := client(t, func(*http.Request) (*http.Response, error) {
+			tries++
+			return nil, reset
+		})
+		err := c.Ready(t.Context())
+		why, unavailable := Unavailable(err)
+		require.True(t, unavailable)
+		require.Equal(t, "the connection was closed before an answer came", why)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		require.Equal(t, 1, tries, "client-go does not repeat it")
+	})
 }
 
 // A server that does not answer is left after the time limit.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Unknown is a value that AWS chooses when the resource is created.
@@ -43,16 +44,20 @@ type Diff []Change
 // Set adds a difference that an update can close.
 func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, InPlace) }
 
-// Fixed adds a difference that AWS does not permit to change.
-func (d *Diff) Fixed(field string, have, want any) { d.add(field, have, want, Replace) }
+// Fixed adds a difference that AWS does not permit to change. advice says what to do about it.
+func (d *Diff) Fixed(field string, have, want any, advice ...string) {
+	before := len(*d)
+	d.add(field, have, want, Replace)
+	(*d)[before:].Advise(strings.Join(advice, "; "))
+}
 
 // FixedID is Fixed for the ID of another resource. An ID that is not known yet is that of a resource which the run creates, so it is not the
 // ID of one that exists.
-func (d *Diff) FixedID(field, have, want string) {
+func (d *Diff) FixedID(field, have, want string, advice ...string) {
 	if have != "" && want == Unknown {
 		want = "a new one"
 	}
-	d.Fixed(field, have, want)
+	d.Fixed(field, have, want, advice...)
 }
 
 // Advise sets the advice of all Fixed differences added so far that have none.

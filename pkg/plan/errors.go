@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -104,11 +105,7 @@ func (e *ResourceError) Unwrap() error { return e.Err }
 type ConflictError struct{ Change Change }
 
 func (e *ConflictError) Error() string {
-	text := "cannot change " + e.Change.String()
-	if e.Change.Advice != "" {
-		text += ": " + e.Change.Advice
-	}
-	return text
+	return "cannot change " + e.Change.String() + ": " + cmp.Or(e.Change.Advice, "set the existing value in the manifest again, or create another cluster")
 }
 
 // TimeoutError says that a wait took too long, and the possible causes.

@@ -243,7 +243,7 @@ func TestConflict(t *testing.T) {
 		err = b.x.Apply(t.Context(), b.g)
 		var conflict *plan.ConflictError
 		require.ErrorAs(t, err, &conflict)
-		require.Equal(t, `cannot change value from "old" to "v"`, conflict.Error())
+		require.Equal(t, `cannot change value from "old" to "v": set the existing value in the manifest again, or create another cluster`, conflict.Error())
 		require.Empty(t, b.asked())
 	})
 }

@@ -228,7 +228,9 @@ func Awaits(resources ...Resource) []Edge { return edges(resources, Edge{Loose: 
 
 // SharedWith returns edges to resources that have to be settled first, and that change the same object of AWS as this resource. They have no
 // effect on the order of deletion.
-func SharedWith(resources ...Resource) []Edge { return edges(resources, Edge{Loose: true, Shared: true}) }
+func SharedWith(resources ...Resource) []Edge {
+	return edges(resources, Edge{Loose: true, Shared: true})
+}
 
 // Outlives returns edges to resources of which a value is read once they exist, and which
 // are deleted earlier.

@@ -67,6 +67,13 @@ func image(i awssim.Image) func(*awssim.State) {
 	}
 }
 
+// groupOf adds a security group to a VPC.
+func groupOf(vpc string) func(*awssim.State) {
+	return func(s *awssim.State) {
+		s.EC2.SecurityGroups["sg-0123456789abcdef9"] = &awssim.SecurityGroup{Thing: thing("sg-0123456789abcdef9"), Name: "other", VPC: vpc}
+	}
+}
+
 // trust sets who may assume the roles with a word in their names.
 func trust(word, document string) func(*awssim.State) {
 	return func(s *awssim.State) {
@@ -282,6 +289,28 @@ func TestUnfitThings(t *testing.T) {
 			[]string{"arn:aws:iam::${AWS_ACCOUNT_ID:=123456789012}:role/shop-orders", "arn:aws:iam::999999999999:role/shop-orders"},
 			nil,
 			`role/shop-orders \(eks-addons.yaml:\d+ .*: read: the role arn:aws:iam::999999999999:role/shop-orders is not in this account \(123456789012\)`,
+		},
+		"a group of another VPC for SSH": {
+			enginetest.EKSSmall,
+			[]string{"  instanceType: t3.large\n", "  instanceType: t3.large\n  remoteAccess: {sshKeyName: default, sourceSecurityGroups: [sg-0123456789abcdef9]}\n"},
+			groupOf("vpc-9"),
+			`spec.remoteAccess.sourceSecurityGroups\[0\]\): the security group sg-0123456789abcdef9 is in the VPC vpc-9, and the run creates another one`,
+		},
+		"a source in another VPC": {
+			"quickstart.yaml",
+			[]string{"  region: us-east-1\n", "  region: us-east-1\n  network: {additionalNodeIngressRules: [{description: a, protocol: tcp, fromPort: 1, toPort: 2, sourceSecurityGroupIds: [sg-0123456789abcdef9]}]}\n"},
+			groupOf("vpc-9"),
+			`spec.network.additionalNodeIngressRules.*: the security group sg-0123456789abcdef9 is in the VPC vpc-9, and the run creates another one`,
+		},
+		"a source in a VPC that may be peered": {
+			"byo-vpc.yaml",
+			[]string{"  network:\n", "  network:\n    additionalNodeIngressRules: [{description: a, protocol: tcp, fromPort: 1, toPort: 2, sourceSecurityGroupIds: [sg-0123456789abcdef9]}]\n"},
+			groupOf("vpc-9"), "",
+		},
+		"a subnet of another VPC": {
+			"quickstart.yaml",
+			[]string{"      instanceType: t3.large\n      iamInstanceProfile: nodes", "      instanceType: t3.large\n      subnet: {filters: [{name: availability-zone, values: [us-east-1e]}]}\n      iamInstanceProfile: nodes"},
+			nil, `no subnet of the cluster's VPC matches availability-zone=us-east-1e: subnet-\w+ does, in the VPC vpc-\w+`,
 		},
 		"no group for SSH": {
 			enginetest.EKSSmall,

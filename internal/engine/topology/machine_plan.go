@@ -112,7 +112,7 @@ func (in inputs) planGroup(g group, first bool) groupPlan {
 		)
 	})
 	p.unknown = unknownTemplates(g, current)
-	p.remarks = slices.Concat(in.expiryRemarks(g, taken), in.onDeleteRemarks(p, current))
+	p.remarks = slices.Concat(in.expiryRemarks(g, taken), in.keyRemarks(g, current), in.onDeleteRemarks(p, current))
 	stay, launch := places(g.count, current, taken, g.deletionOrder)
 	for _, i := range stay {
 		p.stay = append(p.stay, place{index: i, existing: current[i]})
@@ -305,6 +305,24 @@ const day = 24 * time.Hour
 func (in inputs) expiry(m ec2.InstanceState) time.Time {
 	config, _ := in.clusterConfiguration()
 	return m.LaunchedAt.Add(time.Duration(cmp.Or(config.CertificateValidityPeriodDays, 365)) * day).UTC()
+}
+
+// keyRemarks say which machines keep the key pair with which they were launched, when the cluster has another one now.
+func (in inputs) keyRemarks(g group, machines map[int]existingMachine) []string {
+	want, inherited := in.m.KeyPair(g.spec.SSHKeyName)
+	keep := 0
+	for _, e := range machines {
+		if inherited && e.state.Key != want {
+			keep++
+		}
+	}
+	if keep == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf(
+		"%s: machines keep the key pair with which they were launched: %d of them have another one than spec.sshKeyName; rollout.after replaces them",
+		g.origin, keep,
+	)}
 }
 
 // expiryRemarks warn of certificates of the control plane that expire within two months,

@@ -25,6 +25,23 @@ const groupsPerInterface = 5
 // AnyVPC permits groups of every VPC: the source of a rule may be in one that is peered.
 const AnyVPC = "any"
 
+// peerable returns AnyVPC for a VPC that exists. One that the run creates is peered with no other VPC.
+func peerable(vpc string) string {
+	if vpc == "" {
+		return ""
+	}
+	return AnyVPC
+}
+
+// MissingSources is MissingGroups for groups that are sources of rules for machines in the subnets.
+func MissingSources(ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[SubnetState], ids []string) (string, error) {
+	vpc := AnyVPC
+	for _, s := range subnets {
+		vpc = peerable(vpcOf(s))
+	}
+	return MissingGroups(ctx, c, vpc, ids)
+}
+
 // MissingGroups says which of the security groups that a manifest names does not exist, or is in
 // another VPC than the machines; "" if all are there. vpc is "" if the VPC does not exist yet, in
 // which then none of them can be; AnyVPC permits groups of other VPCs.
@@ -309,5 +326,9 @@ func (r *SecurityGroupRules) Check(ctx context.Context, c *cloud.Clients) (refus
 			ids = append(ids, rule.FromID)
 		}
 	}
-	return MissingGroups(ctx, c, AnyVPC, ids)
+	vpc := AnyVPC
+	if desired, ok := r.Group.Desired().(*SecurityGroup); ok {
+		vpc = peerable(KnownVPC(desired.VPC))
+	}
+	return MissingGroups(ctx, c, vpc, ids)
 }

@@ -358,8 +358,10 @@ func (i *Instance) ifStopped() string {
 // Diff implements graph.Desired.
 func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if have.Stopped {
-		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
-		d.Advise(fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID) + i.ifStopped())
+		d.Fixed(
+			"state", have.Status, string(types.InstanceStateNameRunning),
+			fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID)+i.ifStopped(),
+		)
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
 	if i.Outdated {
@@ -375,14 +377,15 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
 	}
 	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
-	d.Fixed("key", have.Key, i.Key)
+	if i.Spec.SSHKeyName != nil || have.ID == "" { // that of the cluster is for machines that are launched from now on, as in CAPA
+		d.Fixed("key", have.Key, i.Key)
+	}
 	d.Lines("securityGroup", have.Groups, i.groups())
 	if i.Spec.InstanceMetadataOptions != nil {
 		d.Set("metadata", have.Metadata, i.metadata())
 	}
 	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" && !i.Adopt {
-		d.Fixed("template", made, want)
-		d.Advise("a run that drains nodes and waits for them replaces the machine: run without --wait=infrastructure and --drain=false")
+		d.Fixed("template", made, want, "a run that drains nodes and waits for them replaces the machine: run without --wait=infrastructure and --drain=false")
 	}
 	d.Tags(have.Tags, i.Tags)
 	return d

@@ -336,8 +336,11 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 		slices.SortStableFunc(all, func(a, b SubnetState) int {
 			return cmp.Or(identity.TrueFirst(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
 		})
-		if len(all) == 0 {
+		switch {
+		case len(all) == 0:
 			return nil, fmt.Errorf("no subnet matches %s%s", query, text.Prefixed(" in ", zone))
+		case all[0].VPC != vpc.CloudID(): // the security groups of the machine are in the VPC of the cluster
+			return nil, fmt.Errorf("no subnet of the cluster's VPC matches %s%s: %s does, in the VPC %s", query, text.Prefixed(" in ", zone), all[0].ID, all[0].VPC)
 		}
 		return &all[0], nil
 	}

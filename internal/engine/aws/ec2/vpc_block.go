@@ -85,8 +85,10 @@ func (b *VPCBlock) Diff(have *VPCBlockState) (d plan.Diff) {
 	d.Fixed("cidr", have.CIDR, b.CIDR)
 	switch {
 	case have.failure != "" && b.ExistingVPC: // somebody else may have tried
-		d.Fixed("state", have.failure, "associated")
-		d.Advise(fmt.Sprintf("'aws ec2 disassociate-vpc-cidr-block --association-id %s' removes it; then the next run associates the block again", have.Association))
+		d.Fixed(
+			"state", have.failure, "associated",
+			fmt.Sprintf("'aws ec2 disassociate-vpc-cidr-block --association-id %s' removes it; then the next run associates the block again", have.Association),
+		)
 	case have.failure != "":
 		d.Set("state", have.failure, "associated again")
 	}

@@ -317,21 +317,18 @@ func (e *Cluster) diffNetwork(have *ClusterState, d *plan.Diff) {
 		}
 	}
 	if have.ID != "" { // UpdateClusterConfig: "Subnets specified must belong to the same VPC"
-		d.FixedID("vpc", have.VPC, vpc)
-		d.Advise("EKS keeps the VPC in which it has created a cluster: name it again, or create another cluster")
+		d.FixedID("vpc", have.VPC, vpc, "EKS keeps the VPC in which it has created a cluster: name it again, or create another cluster")
 	}
 	want := identity.CloudIDs(e.Subnets)
 	known := !slices.ContainsFunc(have.Subnets, func(id string) bool { return !slices.Contains(want, id) })
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		if known && have.ID != "" && !before[zone] {
-			d.Fixed("zone", "", zone)
-			d.Advise(advice)
+			d.Fixed("zone", "", zone, advice)
 		}
 	}
 	for _, zone := range e.Zones {
 		if !zones[zone] {
-			d.Fixed("zone", zone, "")
-			d.Advise(advice)
+			d.Fixed("zone", zone, "", advice)
 		}
 	}
 	d.Lines("subnet", have.Subnets, want)

@@ -42,7 +42,7 @@ func (g *NodeGroup) CheckCreation(ctx context.Context, c *cloud.Clients) (refusa
 	if refusal = distrusts(g.Role, iam.ServiceEC2, false); refusal != "" {
 		return refusal, nil
 	}
-	return ec2.MissingGroups(ctx, c, ec2.AnyVPC, slices.Clone(g.SSHFromIDs))
+	return ec2.MissingSources(ctx, c, g.Subnets, slices.Clone(g.SSHFromIDs))
 }
 
 // CheckCreation implements graph.CheckedCreation.

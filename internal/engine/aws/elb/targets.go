@@ -112,7 +112,9 @@ func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
 	}
 	if len(t.Living) > 0 {
-		inUse := func(id string) bool { return slices.Contains(t.Living, id) || have.Health[id] != string(types.TargetHealthStateEnumUnused) }
+		inUse := func(id string) bool {
+			return slices.Contains(t.Living, id) || have.Health[id] != string(types.TargetHealthStateEnumUnused)
+		}
 		if !slices.ContainsFunc(have.Instances, inUse) {
 			d.Lines("target", nil, t.Living)
 		}

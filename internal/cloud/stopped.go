@@ -9,8 +9,9 @@ import (
 
 // Stopped is the part of a record for a cluster whose machines are stopped, or whose machines a run has begun to stop or to start.
 type Stopped struct {
-	Since time.Time           `json:"since"`
-	Pools map[string]PoolSize `json:"pools,omitempty"` // the sizes before, by the kind and the name of the pool
+	Since    time.Time           `json:"since"`
+	Starting bool                `json:"starting,omitempty"` // a run has begun to start them
+	Pools    map[string]PoolSize `json:"pools,omitempty"`    // the sizes before, by the kind and the name of the pool
 }
 
 // PoolSize is the size of an Auto Scaling group or of a node group.

@@ -42,7 +42,7 @@ type patient struct {
 func (t *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		answer, err := t.timed(r)
-		if err == nil && isBusy(answer.StatusCode) && t.again(r, tries) {
+		if err == nil && isBusy(answer.StatusCode) && answer.Header.Get("Retry-After") == "" && t.again(r, tries) {
 			_ = answer.Body.Close()
 			r = repeated(r)
 			continue

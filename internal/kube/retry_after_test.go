@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +25,7 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 		rt := &patient{RoundTripper: answering(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {asked}}, Body: http.NoBody}, nil
 		})}
-		answer, err := rt.RoundTrip(&http.Request{})
+		answer, err := rt.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api", http.NoBody))
 		require.NoError(t, err)
 		require.Equal(t, want, answer.Header.Get("Retry-After"))
 		require.NoError(t, answer.Body.Close())

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
@@ -38,6 +39,11 @@ func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result,
 	}
 	if err := p.confirmed(o.Confirm, p.public()); err != nil {
 		return p.result(err)
+	}
+	if p.startedByHand {
+		if err := p.Cloud.Lock.SetStopped(ctx, nil); err != nil {
+			return p.result(fmt.Errorf("record that the cluster runs: %w", err))
+		}
 	}
 	if p.Plan.Empty() {
 		return p.result(nil)

@@ -34,6 +34,8 @@ type Looking struct {
 	// stopped cluster is not an error.
 	Stopped *time.Time
 	Shows   bool
+	// startedByHand: the record says that the cluster is stopped, and its machines run.
+	startedByHand bool
 
 	pricing    *pricing   // nil: the plan shows no cost
 	restore    *restoring // nil without Target.Restore

@@ -127,6 +127,13 @@ func (p *power) carryOut(ctx context.Context) error {
 			return fmt.Errorf("record that the cluster is stopped: %w", err)
 		}
 	}
+	if p.starts && p.before != nil && !p.Plan.Empty() {
+		begun := *p.before
+		begun.Starting = true
+		if err := p.Cloud.Lock.SetStopped(ctx, &begun); err != nil {
+			return fmt.Errorf("record that the cluster starts: %w", err)
+		}
+	}
 	if !p.Plan.Empty() {
 		if err := p.executor.Apply(ctx, p.Built.Graph); err != nil {
 			return err
@@ -308,7 +315,7 @@ func (p *power) api(g *graph.Graph) *incluster.API {
 func (p *power) graph() *graph.Graph {
 	g := graph.New()
 	if !p.starts {
-		gone := p.addWorkers(g, nil)
+		gone := append(p.addMachines(g, p.workers, nil), p.addPools(g, nil)...)
 		if len(p.members()) > 0 && !p.halted() && !p.managed {
 			gone = []graph.Resource{graph.Expect(g, "etcd-members", &incluster.EtcdHealth{
 				API: p.api(g), Machines: len(p.members()), After: graph.On(gone...),
@@ -321,6 +328,7 @@ func (p *power) graph() *graph.Graph {
 		return g
 	}
 	first := p.addMachines(g, p.control, nil)
+	p.addMachines(g, p.workers, graph.On(first...)) // their kubelets wait for the API server, and a later run can repair what keeps it from answering
 	if len(p.members()) > 0 && !p.managed {
 		api := p.api(g)
 		first = []graph.Resource{graph.Expect(g, incluster.APIServerKind, &incluster.APIServer{API: api, After: graph.On(first...)})}
@@ -328,7 +336,7 @@ func (p *power) graph() *graph.Graph {
 			first = append(first, graph.Install(g, incluster.JoinTokenKind, topology.KeptJoinToken(api, p.members(), graph.On(first...))))
 		}
 	}
-	p.addWorkers(g, graph.On(first...))
+	p.addPools(g, graph.On(first...))
 	return g
 }
 
@@ -340,9 +348,8 @@ func (p *power) addMachines(g *graph.Graph, all []existing, after []graph.Edge) 
 	return added
 }
 
-// addWorkers adds the workers and the pools.
-func (p *power) addWorkers(g *graph.Graph, after []graph.Edge) (added []graph.Resource) {
-	added = p.addMachines(g, p.workers, after)
+// addPools adds the pools.
+func (p *power) addPools(g *graph.Graph, after []graph.Edge) (added []graph.Resource) {
 	for _, x := range p.groups {
 		size, known := p.size(groupKey(x.ID))
 		if known {

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -151,6 +153,76 @@ func TestDeleteOfStopped(t *testing.T) {
 			enginetest.MustApply(t, m, a)
 		})
 	}
+}
+
+// If something was lost while the cluster was stopped, "cluster start" starts its machines and fails. Another run then repairs the cluster, or says
+// why it cannot.
+func TestLossWhileStopped(t *testing.T) {
+	deregister := func(s *awssim.State) {
+		for _, g := range s.ELB.TargetGroups {
+			g.Targets = []*elb.Target{}
+		}
+	}
+	terminate := func(s *awssim.State) {
+		for n := range 2 {
+			i := enginetest.MachineOf(s, fmt.Sprintf("machine/three-zones-control-plane/%d", n))
+			i.Terminating, i.Terminated = time.Now(), time.Now()
+		}
+	}
+	for name, x := range map[string]struct {
+		lose  func(*awssim.State)
+		fails any // the error of create; nil for none
+	}{
+		"targets": {deregister, nil}, "the quorum": {terminate, new(*plan.LostQuorumError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := enginetest.Sized(t, 3, 2)
+				a := enginetest.Alive(t, m)
+				time.Sleep(time.Hour)
+				mustStop(t, m, a)
+				a.Edit(x.lose)
+				a.Inventory()
+				_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+				require.ErrorAs(t, err, new(*plan.StoppedError))
+				_, err = powerOf(m, a.Process(), nil).Start(t.Context(), cluster.Options{})
+				require.Error(t, err)
+				time.Sleep(time.Hour)
+				_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+				if x.fails != nil {
+					require.ErrorAs(t, err, x.fails)
+					return
+				}
+				require.NoError(t, err)
+				enginetest.RequireHealthy(t, a, 3, 2)
+				enginetest.RequireDone(t, m, a)
+				mustStop(t, m, a)
+				mustStart(t, m, a)
+			})
+		})
+	}
+}
+
+// Somebody may start the machines of a stopped cluster with another tool.
+func TestStartedByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.Sized(t, 3, 2)
+		a := enginetest.Alive(t, m)
+		mustStop(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				i.Stopped = time.Time{}
+			}
+		})
+		a.Inventory()
+		time.Sleep(10 * time.Minute)
+		for range 2 {
+			res, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			require.True(t, res.Plan.Empty(), "%v", enginetest.Steps(res.Plan))
+		}
+		mustStop(t, m, a)
+	})
 }
 
 // What EC2 would not stop, or what might not start again, is found before the first write.

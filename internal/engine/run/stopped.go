@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -29,6 +31,13 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 			stopped = last.Stopped
 		}
 	}
+	if stopped != nil && l.Stopped == nil && !l.Shows && l.runsAgain(stopped) {
+		if planned := len(l.Plan.Steps) > 0; planned { // before, the sizes of pools are not known
+			l.startedByHand = true
+			l.Warn("the machines of cluster %s, which was stopped at %s, run again: it counts as started", l.Cluster.Name, stopped.Since.UTC().Format(time.RFC3339))
+		}
+		return nil
+	}
 	if stopped != nil {
 		l.Stopped = &stopped.Since
 	}
@@ -36,6 +45,16 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 		return nil
 	}
 	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Region: l.Cluster.Region, Since: *l.Stopped}}}
+}
+
+// runsAgain reports whether the machines of a cluster that was stopped run: somebody has started them, or "cluster start" has, and then failed
+// because of what happened to the cluster meanwhile. A run can then repair it. Pools get the sizes of the manifest if "cluster start" has not come
+// to them.
+func (l *Looking) runsAgain(stopped *cloud.Stopped) bool {
+	isControlPlane := func(m ec2.InstanceState) bool { return m.Tags[cloud.RoleTag] == topology.RoleControlPlane }
+	isStopped := func(m ec2.InstanceState) bool { return m.Stopped }
+	return slices.ContainsFunc(l.Inventory.Machines, isControlPlane) && !slices.ContainsFunc(l.Inventory.Machines, isStopped) &&
+		(stopped.Starting || !l.looksStopped())
 }
 
 // looksStopped reports whether a machine is stopped, or a pool is empty. Machines of pools are not in the graph.

@@ -252,3 +252,30 @@ func TestQuorumComesBack(t *testing.T) {
 		enginetest.RequireHealthy(t, a, 3, 2)
 	})
 }
+
+// A stopped machine of the control plane is not replaced: etcd gets no new member while one does not answer. The plan says so.
+func TestStoppedAndOutdated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Alive(t, enginetest.Sized(t, 3, 1))
+		time.Sleep(time.Hour)
+		var id string
+		a.Edit(func(s *awssim.State) {
+			i := enginetest.MachineOf(s, "machine/three-zones-control-plane/1")
+			i.Stopped, id = time.Now(), i.ID
+		})
+		a.Inventory()
+		m := enginetest.Sized(t, 3, 1)
+		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+		want := "it is stopped, and etcd gets no other member before it answers: start it with 'aws ec2 start-instances --instance-ids " + id +
+			"'; or terminate it, and the next run launches another machine"
+		_, err := enginetest.Rolling(m, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, want)
+		_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+
+		enginetest.Terminate(a, "machine/three-zones-control-plane/1", time.Minute)
+		_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		enginetest.RequireHealthy(t, a, 3, 1)
+	})
+}

@@ -28,6 +28,12 @@ func TestUnregisteredControlPlane(t *testing.T) {
 			clear(lb.Instances)
 		}
 	}
+	wrong := func(s *awssim.State) { // only a worker, on which no API server answers, is registered
+		deregister(s)
+		for _, g := range s.ELB.TargetGroups {
+			g.Targets = append(g.Targets, &elb.Target{ID: enginetest.MachineOf(s, "machine/three-zones-md-0/0").ID, Port: 6443})
+		}
+	}
 	remove := func(s *awssim.State) { clear(s.ELB.TargetGroups); clear(s.ELB.Listeners) }
 	for _, x := range []struct {
 		name    string
@@ -38,6 +44,7 @@ func TestUnregisteredControlPlane(t *testing.T) {
 	}{
 		{"deregistered, and one machine is gone", infrav1.LoadBalancerTypeNLB, deregister, terminate, ""},
 		{"deregistered, and the control plane is to be replaced", infrav1.LoadBalancerTypeNLB, deregister, none, "m5.xlarge"},
+		{"a worker is registered, and one machine is gone", infrav1.LoadBalancerTypeNLB, wrong, terminate, ""},
 		{"no target group, and one machine is gone", infrav1.LoadBalancerTypeNLB, remove, terminate, ""},
 		{"no target group, and the control plane is to be replaced", infrav1.LoadBalancerTypeNLB, remove, none, "m5.xlarge"},
 		{"classic, and one machine is gone", infrav1.LoadBalancerTypeClassic, deregister, terminate, ""},

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,7 @@ type reason struct {
 	text       string
 	changes    []plan.Change // of its settings
 	replacedBy plan.ID       // the machine that takes its place; "": none
+	stays      string        // why the run may not terminate it; "" if it may
 }
 
 // replacement says why an unhealthy or outdated machine is terminated, and which machine takes
@@ -77,6 +79,13 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 	}
 	if have := m.Tags[cloud.TemplateTag]; in.unhealthy(m) == "" && have != "" && have != x.template.digest {
 		why.changes = in.templateChanges(x.template, m.Tags[cloud.TemplateFieldsTag])
+	}
+	if m.Stopped && x.controlPlane && in.initialized() && in.unhealthy(m) == "" {
+		// etcd gets no new member while one does not answer (incluster.EtcdMembers).
+		why.stays = fmt.Sprintf(
+			"it is stopped, and etcd gets no other member before it answers: start it with 'aws ec2 start-instances --instance-ids %s'%s",
+			m.ID, ec2.IfStopped(in.needsStopped()),
+		)
 	}
 	return why
 }
@@ -92,6 +101,7 @@ func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m e
 		// With another name, the machines that stay are new. Of the same control plane, they have joined before.
 		r.Stays = "a machine of the control plane leaves in a run that removes it from etcd and waits for the others: run without --wait=infrastructure and --drain=false"
 	}
+	r.Stays = cmp.Or(r.Stays, why.stays)
 	if in.drains(m) {
 		limits, annotations := in.deletion(m)
 		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why.text)

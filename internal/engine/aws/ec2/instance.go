@@ -347,9 +347,9 @@ func launchFailure(ctx context.Context, c *cloud.Clients, id string) error {
 	return nil
 }
 
-// ifStopped says whether a stopped machine may be terminated.
-func (i *Instance) ifStopped() string {
-	if i.Irreplaceable {
+// IfStopped says whether a stopped machine may be terminated. etcd has no quorum without an irreplaceable one.
+func IfStopped(irreplaceable bool) string {
+	if irreplaceable {
 		return "; do not terminate it: without its data, etcd cannot have a quorum any more"
 	}
 	return "; or terminate it, and the next run launches another machine"
@@ -360,7 +360,7 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if have.Stopped {
 		d.Fixed(
 			"state", have.Status, string(types.InstanceStateNameRunning),
-			fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID)+i.ifStopped(),
+			fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID)+IfStopped(i.Irreplaceable),
 		)
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))

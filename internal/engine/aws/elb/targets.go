@@ -24,7 +24,7 @@ type Targets struct {
 	// Shared: the target group is an existing resource. Other targets stay registered.
 	Shared  bool
 	Removed []string // machines to deregister, also from a shared group
-	// Living are the machines that are there already. All of them are registered if no target is in use, so that the load balancer forwards
+	// Living are the machines that are there already. All of them are registered if no target answers, so that the load balancer forwards
 	// connections to an API server before other machines join.
 	Living []string
 	// Healthy: wait until the health checks of all machines succeed.
@@ -105,6 +105,12 @@ func (s *TargetsState) containsAny(all []*graph.Ref[ec2.InstanceState]) bool {
 	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }
 
+// answers reports whether a target passes its health checks, or may do so soon. Classic Load Balancers do not say.
+func (s *TargetsState) answers(id string) bool {
+	health, known := s.Health[id]
+	return !known || health == string(types.TargetHealthStateEnumHealthy) || health == string(types.TargetHealthStateEnumInitial)
+}
+
 // Diff implements graph.Desired.
 func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 	want, registered := identity.CloudIDs(t.Instances), have.Instances
@@ -112,11 +118,9 @@ func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
 	}
 	if len(t.Living) > 0 {
-		inUse := func(id string) bool {
-			return slices.Contains(t.Living, id) || have.Health[id] != string(types.TargetHealthStateEnumUnused)
-		}
-		if !slices.ContainsFunc(have.Instances, inUse) {
-			d.Lines("target", nil, t.Living)
+		missing := slices.DeleteFunc(slices.Clone(t.Living), func(id string) bool { return slices.Contains(have.Instances, id) })
+		if !slices.ContainsFunc(have.Instances, have.answers) {
+			d.Lines("target", nil, missing)
 		}
 		return d
 	}

@@ -214,7 +214,8 @@ func (svc *Service) health(g *TargetGroup, t *Target) types.TargetHealth {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
 	if i.Boot != nil && i.UserData != "" &&
-		(i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // without user data, the image decides what runs
+		(i.Boot.Failed != "" || i.Boot.ControlPlane && i.Boot.Joined.IsZero() || i.Boot.ControlPlane != (t.Port == apiServerPort)) {
+		// Without user data, the image decides what runs.
 		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
 	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}

@@ -58,6 +58,10 @@ func (c *checks) checkLinks(lasts *metav1.Duration) {
 	case d < shortestURL:
 		c.fail(c.infra.Problem(path, fmt.Sprintf("%s: the link to the boot data ends before the machine runs", d), "write 1h, or remove it"))
 	case d < shortURL:
-		c.warn(c.infra.Problem(path, fmt.Sprintf("%s: a machine that EC2 starts slowly reads its boot data too late, and does not join", d), "write 1h, or remove it"))
+		c.warn(c.infra.Problem(
+			path,
+			fmt.Sprintf("%s: a machine that EC2 starts slowly reads its boot data too late, and does not join", d),
+			"write 1h, or remove it",
+		))
 	}
 }

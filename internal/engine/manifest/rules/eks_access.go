@@ -114,7 +114,11 @@ func (c *checks) warnPublicNodes() {
 func (c *checks) checkEntryType(path string, e ekscontrolplanev1.AccessEntry) {
 	before, _, session := strings.Cut(e.Username, "{{SessionName") // also {{SessionNameRaw}}
 	if session && !strings.Contains(before, ":") {                 // "Set a custom username", EKS user guide
-		c.fail(c.infra.Problem(path+".username", fmt.Sprintf("%q: EKS wants a colon before the name of the session", e.Username), "write a prefix, such as team:{{SessionName}}"))
+		c.fail(c.infra.Problem(
+			path+".username",
+			fmt.Sprintf("%q: EKS wants a colon before the name of the session", e.Username),
+			"write a prefix, such as team:{{SessionName}}",
+		))
 	}
 	if e.Type == "" || strings.EqualFold(string(e.Type), string(ekscontrolplanev1.AccessEntryTypeStandard)) {
 		return

@@ -170,7 +170,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 
 	ec2s.Publish(eks.ImagesIn(account.Region))
 	ec2s.UserOfTemplate = ekss.UserOfTemplate
-	ekss.HasNetwork, ekss.HasJoined = clusters.HasNetwork, clusters.HasJoined
+	ekss.HasNetwork, ekss.HasServices, ekss.HasJoined = clusters.HasNetwork, clusters.HasServices, clusters.HasJoined
 	ssms.Public, ssms.Machines, ssms.Run = ekss.PublicParameter, clusters.Agents, clusters.RunScript
 	account.Role = stss.RoleOf
 	account.Settle = func() {

@@ -177,6 +177,13 @@ func TestEKSAddons(t *testing.T) {
 		require.NoError(t, create("vpc-cni"))
 		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Boot = &ec2sim.Boot{Joined: time.Now()} })
 		assert.Equal(t, types.AddonStatusActive, get("coredns").Status)
+		_, err = c.DeleteAddon(t.Context(), &eks.DeleteAddonInput{ClusterName: demo, AddonName: aws.String("kube-proxy")})
+		require.NoError(t, err)
+		assert.Equal(t, types.AddonStatusDeleting, get("kube-proxy").Status)
+		time.Sleep(EKSAddonTakes)
+		assert.Equal(t, types.AddonStatusDegraded, get("coredns").Status, "it does not reach the API server without kube-proxy")
+		require.NoError(t, create("kube-proxy"))
+		assert.Equal(t, types.AddonStatusActive, get("coredns").Status)
 
 		update := func(version string) error {
 			_, err := c.UpdateAddon(t.Context(), &eks.UpdateAddonInput{ClusterName: demo, AddonName: aws.String("coredns"), AddonVersion: &version})

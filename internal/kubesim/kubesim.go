@@ -30,24 +30,26 @@ type Cluster struct {
 	IPv6 bool
 	// OwnNetwork: the pod network is part of the nodes, as in EKS Auto Mode.
 	OwnNetwork bool
-	Up         time.Time // when the API server starts to answer
-	Version    string    // "v1.34.2"
-	Members    []*Member // of etcd
-	Leader     uint64    // ID of the leader
-	Left       []string  // Nodes whose members were removed: their API servers cannot answer
-	Serial     int
-	Objects    map[string]Object               // by path
-	Applied    map[string]map[string]any       // by path and manager: the last applied configuration
-	Dying      map[string]time.Time            // by path: when an object will be deleted
-	Kinds      map[string][]metav1.APIResource // of custom resources, by group and version
-	Joined     map[string]time.Time            // by name of the Node
-	Logs       map[string]map[string]string    // by path and container: output of ended containers
-	Defined    map[string]time.Time            // by path: when a CustomResourceDefinition will be served
-	Running    time.Time                       // since when pods can run
-	Broken     map[string]string               // images that do not run: Unpullable or Crashing
-	TwoTags    bool                            // a control plane has the tags of two clusters, so that the cloud controller manager does not start
-	Refused    map[string]bool                 // Nodes whose kubelets are answered with 401
-	Denied     []string                        // resources that nobody may write, such as "pods/eviction", or list in all namespaces: "list secrets"
+	// Unauthorized: AWS gives the VPC CNI no credentials, so that its containers end again and again.
+	Unauthorized bool
+	Up           time.Time // when the API server starts to answer
+	Version      string    // "v1.34.2"
+	Members      []*Member // of etcd
+	Leader       uint64    // ID of the leader
+	Left         []string  // Nodes whose members were removed: their API servers cannot answer
+	Serial       int
+	Objects      map[string]Object               // by path
+	Applied      map[string]map[string]any       // by path and manager: the last applied configuration
+	Dying        map[string]time.Time            // by path: when an object will be deleted
+	Kinds        map[string][]metav1.APIResource // of custom resources, by group and version
+	Joined       map[string]time.Time            // by name of the Node
+	Logs         map[string]map[string]string    // by path and container: output of ended containers
+	Defined      map[string]time.Time            // by path: when a CustomResourceDefinition will be served
+	Running      time.Time                       // since when pods can run
+	Broken       map[string]string               // images that do not run: Unpullable or Crashing
+	TwoTags      bool                            // a control plane has the tags of two clusters, so that the cloud controller manager does not start
+	Refused      map[string]bool                 // Nodes whose kubelets are answered with 401
+	Denied       []string                        // resources that nobody may write, such as "pods/eviction", or list in all namespaces: "list secrets"
 }
 
 // New returns the cluster that kubeadm init or EKS creates.

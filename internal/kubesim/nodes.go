@@ -260,7 +260,14 @@ func (c *Cluster) network() bool {
 			}
 		}
 	}
-	return c.EKS != "" && c.runs("aws-node") && c.vpcCNIExits() == ""
+	return c.EKS != "" && c.runs("aws-node") && c.vpcCNIExits() == "" && !c.Unauthorized
+}
+
+// Services reports whether pods reach Services, the API server among them. kube-proxy sets up their addresses on each node, or a pod network that
+// takes its place. The nodes are ready without: EKS gives the VPC CNI the address of the API server
+// (https://github.com/aws/amazon-vpc-cni-k8s/issues/2327), but pods find no name (https://github.com/aws-samples/eks-workshop-v2/issues/1782).
+func (c *Cluster) Services() bool {
+	return c.OwnNetwork || c.runs("kube-proxy", "cilium", "kube-router", "antrea", "calico", "tigera")
 }
 
 // becomesReady is the time from the join of a Node with a network until it is ready.

@@ -172,6 +172,9 @@ func (svc *Service) checkMixed(m *types.MixedInstancesPolicy) error {
 	if m.LaunchTemplate == nil || m.LaunchTemplate.LaunchTemplateSpecification == nil {
 		return invalid("a mixed instances policy needs a launch template")
 	}
+	if n := len(m.LaunchTemplate.Overrides); n > 40 { // LaunchTemplateOverrides, API reference: up to 40 instance types; the message is not verified
+		return invalid("a mixed instances policy has at most 40 instance types, this one has %d", n)
+	}
 	for _, o := range m.LaunchTemplate.Overrides {
 		if err := core.Only("MixedInstancesPolicy", &o, "InstanceType"); err != nil {
 			return err

@@ -185,6 +185,8 @@ func (e *Access) check() error {
 		return invalid("The caller is not allowed to modify access entries with a principalArn value of a Service Linked Role")
 	case !slices.Contains([]string{"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}, e.Type):
 		return invalid("The access entry type %s is not valid", e.Type)
+	case e.Type != "STANDARD" && strings.Contains(e.Principal, ":user/"): // principalArn of CreateAccessEntry
+		return invalid("The principalArn of an access entry of type %s must be an IAM role", e.Type)
 	case e.Type != "STANDARD" && (e.User != "" || len(e.Groups) > 0):
 		return invalid("userName and kubernetesGroups cannot be set for access entries of type %s", e.Type)
 	}
@@ -192,6 +194,9 @@ func (e *Access) check() error {
 }
 
 func (e *Access) checkNames(user string, groups []string) error {
+	if before, _, session := strings.Cut(user, "{{SessionName"); session && !strings.Contains(before, ":") { // "Set a custom username", EKS user guide
+		return invalid("The username must include a colon (:) before {{SessionName}} or {{SessionNameRaw}}")
+	}
 	for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
 		if strings.HasPrefix(user, prefix) {
 			return invalid("The username must not begin with '%s'", prefix)
@@ -273,7 +278,7 @@ func (svc *Service) associateAccessPolicy(in *eks.AssociateAccessPolicyInput) (*
 	}
 	scope := in.AccessScope
 	switch {
-	case e.Type != "STANDARD":
+	case e.Type != "STANDARD" && e.Type != "EC2": // for EC2 see "Create a Node Class for Amazon EKS", EKS user guide
 		return nil, invalid("access policies cannot be associated with access entries of type %s", e.Type)
 	case !regex.Of(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+$`).MatchString(aws.ToString(in.PolicyArn)):
 		return nil, invalid("The policyArn parameter format is not valid")

@@ -218,7 +218,7 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 	case svc.state.Faults.DegradeAddon != "":
 		code, message, _ := strings.Cut(svc.state.Faults.DegradeAddon, ": ")
 		return types.AddonStatusDegraded, issue(types.AddonIssueCode(code), message)
-	case e != nil && e.deployment && !d.OnFargate && !svc.schedules(c, d):
+	case e != nil && e.deployment && !d.OnFargate && (!svc.schedules(c, d) || svc.HasServices != nil && !svc.HasServices(c)):
 		return types.AddonStatusDegraded, issue(types.AddonIssueCodeInsufficientNumberOfReplicas,
 			"The add-on is unhealthy because it doesn't have the desired number of replicas.")
 	}

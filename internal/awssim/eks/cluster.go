@@ -461,12 +461,16 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 		out.Health.Issues = append(out.Health.Issues, types.ClusterIssue{Code: types.ClusterIssueCode(code), Message: &message})
 	}
 	if out.Status != types.ClusterStatusCreating { // AWS does not return it before
-		key := c.key()
 		out.Endpoint = aws.String("https://" + c.Host(svc.Region))
-		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + svc.Region + "." + core.DNSSuffix(svc.Region) + "/id/" + key)}}
+		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String(c.issuer(svc.Region))}}
 		out.CertificateAuthority = &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("certificate of " + c.ARN)))}
 	}
 	return out
+}
+
+// issuer returns the URL of the issuer of tokens for service accounts.
+func (c *Cluster) issuer(region string) string {
+	return "https://oidc.eks." + region + "." + core.DNSSuffix(region) + "/id/" + c.key()
 }
 
 func (svc *Service) describeCluster(in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {

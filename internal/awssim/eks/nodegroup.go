@@ -287,6 +287,9 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	if !ok {
 		return invalid("Requested AMI for this version %s is not supported (%s)", g.Version, g.Kind)
 	}
+	if len(g.InstanceTypes) > 20 { // instanceTypes of CreateNodegroup, API reference; the message is not verified
+		return invalid("instanceTypes has at most 20 items")
+	}
 	var err error
 	if g.Release, err = k.release(g.Version, "", in.ReleaseVersion); err != nil {
 		return err

@@ -20,6 +20,8 @@ type Service struct {
 	iam         *iam.Service
 	// HasNetwork reports whether a cluster has a pod network, without which no node becomes ready.
 	HasNetwork func(*Cluster) bool
+	// HasServices reports whether pods of a cluster reach Services, without which CoreDNS and the controllers do not find the API server.
+	HasServices func(*Cluster) bool
 	// KeyARN returns the ARN of a KMS key, which may be named by the ARN of an alias, or why EKS cannot encrypt with it.
 	KeyARN func(key string) (string, error)
 	// HasJoined reports whether all instances of a node group are Nodes of the cluster.

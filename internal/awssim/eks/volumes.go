@@ -22,7 +22,7 @@ func (svc *Service) MakesVolumes(c *Cluster) bool {
 		}
 	}
 	if d := c.Addons[EBSDriver]; d != nil && d.RoleARN != "" {
-		return svc.holdsVolumePolicy(d.RoleARN)
+		return svc.HasCredentials(c, d.Name) && svc.holdsVolumePolicy(d.RoleARN)
 	}
 	for _, g := range c.NodeGroups {
 		if svc.holdsVolumePolicy(g.RoleARN) {
@@ -30,6 +30,13 @@ func (svc *Service) MakesVolumes(c *Cluster) bool {
 		}
 	}
 	return false
+}
+
+// HasCredentials reports whether pods of an add-on get credentials, if they ask STS for those of a role: STS knows the issuer of their tokens by an
+// OIDC provider in IAM only ("IAM roles for service accounts", EKS user guide). The role is not replaced by that of the node.
+func (svc *Service) HasCredentials(c *Cluster, name string) bool {
+	d := c.Addons[name]
+	return d == nil || !d.Deleted.IsZero() || d.settings(svc.Now()).RoleARN == "" || svc.iam.KnowsIssuer(c.issuer(svc.Region))
 }
 
 // holdsVolumePolicy reports whether a role has a policy with which the driver works.

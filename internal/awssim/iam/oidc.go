@@ -58,6 +58,11 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &p.ARN}, nil
 }
 
+// KnowsIssuer reports whether there is a provider for an issuer.
+func (svc *Service) KnowsIssuer(issuer string) bool {
+	return svc.state.Providers["arn:"+svc.Partition()+":iam::"+svc.Number()+":oidc-provider/"+strings.TrimPrefix(issuer, "https://")] != nil
+}
+
 // oidc returns the provider with an ARN.
 func (svc *Service) oidc(arn *string) (*OIDCProvider, error) {
 	p := svc.state.Providers[aws.ToString(arn)]

@@ -168,7 +168,7 @@ func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
 	case setting(data, "PREFIX") != "":
 		return svc.fetched(setting(data, "BACKEND"), setting(data, "PREFIX"), setting(data, "CHUNKS"), setting(data, "KEEP") == "yes")
 	case strings.HasPrefix(strings.TrimSpace(string(data)), "{"):
-		return svc.pointed(data)
+		return svc.pointed(data, svc.IAM.ProfileRole(i.Profile))
 	}
 	return data, nil
 }
@@ -223,9 +223,9 @@ func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, 
 	return all, nil
 }
 
-// pointed returns the Ignition configuration that another one refers to, or the other
-// one.
-func (svc *Service) pointed(data []byte) ([]byte, error) {
+// pointed returns the Ignition configuration that another one refers to, or the other one. Ignition reads s3:// with the role of the machine,
+// and other links as they are.
+func (svc *Service) pointed(data []byte, role string) ([]byte, error) {
 	var pointer struct {
 		Ignition struct {
 			Config struct {
@@ -244,17 +244,16 @@ func (svc *Service) pointed(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
-	if u.Scheme != "s3" { // a presigned URL, in either style
-		if name, path, ok := strings.Cut(key, "/"); ok && svc.S3.Bucket(name) != nil {
-			bucket, key = name, path
-		} else {
-			bucket, _, _ = strings.Cut(u.Host, ".s3")
-		}
+	if u.Scheme != "s3" {
+		return svc.linked(sources[0].Source)
 	}
-	b := svc.S3.Bucket(bucket)
-	if b == nil || b.Objects[key] == nil {
+	key := strings.TrimPrefix(u.Path, "/")
+	b := svc.S3.Bucket(u.Host)
+	switch {
+	case b == nil || b.Objects[key] == nil:
 		return nil, errors.New("there is no object " + u.Host + u.Path)
+	case !svc.S3.MayRead(b, key, role):
+		return nil, errors.New("ignition: failed to fetch config: AccessDenied: Access Denied, status code: 403")
 	}
 	return b.Objects[key].Body, nil
 }

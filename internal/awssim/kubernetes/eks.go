@@ -39,6 +39,7 @@ func (svc *Service) settleEKS() {
 		}
 		svc.settleAddons(c, k)
 		k.OwnNetwork = c.Auto != nil
+		k.Unauthorized = !svc.EKS.HasCredentials(c, "vpc-cni")
 		if c.Auto != nil && k.Waiting() {
 			svc.EKS.AutoNode(c)
 		}
@@ -67,6 +68,8 @@ func (svc *Service) settleAddons(c *eks.Cluster, k *kubesim.Cluster) {
 		case !d.Deleted.IsZero() || k.Get(path) != nil:
 		case name == "vpc-cni":
 			svc.installVPCCNI(k)
+		case name == "kube-proxy":
+			k.Put(svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
 		case name == eks.EBSDriver:
 			k.Put(svc.Now(), systemWorkload("Deployment", "ebs-csi-controller", "aws-ebs-csi-driver:"+d.Version))
 		}
@@ -123,6 +126,12 @@ func settingOf(k *kubesim.Cluster, name string) string {
 func (svc *Service) HasNetwork(c *eks.Cluster) bool {
 	k := svc.clusters[c.Host(svc.Region)]
 	return k != nil && k.Network()
+}
+
+// HasServices reports whether pods of a cluster reach Services.
+func (svc *Service) HasServices(c *eks.Cluster) bool {
+	k := svc.clusters[c.Host(svc.Region)]
+	return k != nil && k.Services()
 }
 
 // cutOff returns why a node cannot call the API server of its cluster. Without the private

@@ -62,6 +62,25 @@ func (b *Bucket) denied(action string) error {
 	return nil
 }
 
+// MayRead reports whether a role reads an object: a policy of the bucket or of the role allows it ("How Amazon S3 authorizes a request for an
+// object operation", S3 user guide). Conditions are ignored.
+func (svc *Service) MayRead(b *Bucket, key, role string) bool {
+	var p bucketPolicy
+	_ = json.Unmarshal([]byte(b.Policy), &p) // it was checked when it was set
+	resource := "arn:" + svc.Partition() + ":s3:::" + b.Name + "/" + key
+	for _, s := range p.Statement {
+		var who struct{ AWS core.OneOrMore[string] }
+		_ = json.Unmarshal(s.Principal, &who) // "*" is no object
+		named := string(s.Principal) == `"*"` || slices.ContainsFunc(who.AWS, func(arn string) bool { return arn == "*" || strings.HasSuffix(arn, "/"+role) })
+		reads := slices.ContainsFunc(s.Action, func(a string) bool { return core.Wild(a, "s3:GetObject") })
+		if s.Effect == "Allow" && named && reads && slices.ContainsFunc(s.Resource, func(r string) bool { return core.Wild(r, resource) }) {
+			return true
+		}
+	}
+	r, err := svc.iam.Role(&role)
+	return err == nil && svc.iam.Grants(r, "s3:GetObject", resource)
+}
+
 // checkPolicy validates a policy as PutBucketPolicy does. It accepts duplicate statement
 // IDs, because CAPA writes them.
 func (svc *Service) checkPolicy(b *Bucket, text string) error {

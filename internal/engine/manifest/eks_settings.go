@@ -22,6 +22,12 @@ func (c *Cluster) HasVPCCNI() bool {
 // VPCCNI returns the add-on vpc-cni, or nil.
 func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon { return c.EKS.Addon("vpc-cni") }
 
+// HasKubeProxy reports whether EKS installs kube-proxy, by itself or as an add-on, and the manifest does not disable it.
+func (c *Cluster) HasKubeProxy() bool {
+	plane := &c.EKS.ControlPlane.Spec
+	return !plane.KubeProxy.Disable && (plane.BootstrapSelfManagedAddons || c.EKS.Addon("kube-proxy") != nil)
+}
+
 // HasPodIdentityAgent reports whether the manifest installs the add-on that gives pods the credentials of their pod identity
 // associations.
 func (e *EKS) HasPodIdentityAgent() bool { return e.Addon("eks-pod-identity-agent") != nil }

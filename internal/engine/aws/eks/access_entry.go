@@ -298,6 +298,9 @@ func (a *AccessEntry) Diff(have *AccessEntryState) (d plan.Diff) {
 		return d // the other fields are compared with the new entry
 	}
 	if a.Type != standardEntry {
+		if takesPolicies(a.Type) {
+			d.Lines("policy", policyLines(have.Policies), policyLines(a.Policies))
+		}
 		d.Tags(have.Tags, a.Tags)
 		return d
 	}
@@ -311,6 +314,10 @@ func (a *AccessEntry) Diff(have *AccessEntryState) (d plan.Diff) {
 }
 
 const standardEntry = "STANDARD"
+
+// takesPolicies reports whether EKS associates access policies with entries of a type. EC2 is that of nodes of Auto Mode ("Create a Node Class for
+// Amazon EKS", EKS user guide).
+func takesPolicies(entryType string) bool { return entryType == standardEntry || entryType == "EC2" }
 
 func policyLines(all []AccessPolicy) (out []string) {
 	for _, p := range all {
@@ -433,7 +440,7 @@ func describeAccessEntry(ctx context.Context, c *cloud.Clients, cluster, princip
 func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal string) (*AccessEntryState, error) {
 	return cloud.Remember(ctx, c, "access entry "+principal, func(ctx context.Context) (*AccessEntryState, error) {
 		s, err := describeAccessEntry(ctx, c, cluster, principal)
-		if s == nil || err != nil || s.Type != standardEntry {
+		if s == nil || err != nil || !takesPolicies(s.Type) {
 			return s, err
 		}
 		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})

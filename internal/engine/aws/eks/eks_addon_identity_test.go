@@ -29,7 +29,7 @@ func TestPodIdentitiesOfAddons(t *testing.T) {
 			if role != "" {
 				addon = "{name: vpc-cni, version: v1.20.4-eksbuild.1, serviceAccountRoleARN: '" + account + role + "'}"
 			}
-			edits := []string{"  version: v1.34\n", "  version: v1.34\n  addons: [" + addon + "]\n"}
+			edits := []string{"  version: v1.34\n", "  version: v1.34\n  associateOIDCProvider: true\n  addons: [" + addon + "]\n"}
 			if annotation != "" {
 				edits = append(edits, planeHead, planeHead+"  annotations: {clusterawsadm/addon-pod-identities: '"+annotation+"'}\n")
 			}

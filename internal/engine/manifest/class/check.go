@@ -214,8 +214,31 @@ func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
 	}
 }
 
+// checkVersions checks the versions that the class allows: each is newer than the one before, and skips no minor version (validateKubernetesVersions in
+// core/webhooks/admission/clusterclass.go of Cluster API).
+func (e *expander) checkVersions() {
+	var before *semver.Version
+	for i, text := range e.class.Spec.KubernetesVersions {
+		at := e.inClass(indexed("kubernetesVersions", i))
+		v, err := semver.ParseTolerant(text)
+		if err != nil {
+			e.fail(at, fmt.Sprintf("%q is not a Kubernetes version such as v1.34.2", text), "change the value")
+			continue
+		}
+		switch {
+		case before == nil:
+		case v.Compare(*before) < 0 || v.String() == before.String():
+			e.fail(at, fmt.Sprintf("%s is not newer than v%s before it", text, before), "sort the versions, the oldest first")
+		case v.Minor > before.Minor+1:
+			e.fail(at, fmt.Sprintf("%s after v%s skips a minor version", text, before), fmt.Sprintf("add a version of 1.%d", before.Minor+1))
+		}
+		before = &v
+	}
+}
+
 // checkTopology applies the rules of the Cluster webhook for topologies.
 func (e *expander) checkTopology() {
+	e.checkVersions()
 	version := e.inCluster("version")
 	if _, err := semver.Parse(strings.TrimPrefix(e.topology.Version, "v")); err != nil {
 		e.fail(version, fmt.Sprintf("%q is not a Kubernetes version such as v1.34.2", e.topology.Version), "change the value")

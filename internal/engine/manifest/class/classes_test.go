@@ -231,10 +231,13 @@ func TestClassRules(t *testing.T) {
 		edit []string
 		want string
 	}{
-		"variable missing":    {[]string{region, ""}, `cluster.yaml:25: Cluster/quickstart spec.topology.variables: the ClusterClass requires the variable "region" — set it`},
-		"variable unknown":    {[]string{region, region + "    - {name: regoin, value: x}\n"}, `cluster.yaml:28: Cluster/quickstart spec.topology.variables[1].name: the ClusterClass has no variable "regoin" — its variables are instanceTypes, region, sshKeyName`},
-		"variable of no form": {[]string{"value: us-east-1", "value: London"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": should match '^[a-z]+(-[a-z]+)+-[0-9]+$' — change the value`},
-		"variable of a type":  {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
+		"versions that go down": {[]string{"  variables:\n  - name: region\n", "  kubernetesVersions: [v1.34.2, v1.33.0]\n  variables:\n  - name: region\n"}, `cluster.yaml:72: ClusterClass/self-managed spec.kubernetesVersions[1]: v1.33.0 is not newer than v1.34.2 before it — sort the versions, the oldest first`},
+		"versions with a gap":   {[]string{"  variables:\n  - name: region\n", "  kubernetesVersions: [v1.32.0, v1.34.2]\n  variables:\n  - name: region\n"}, `cluster.yaml:72: ClusterClass/self-managed spec.kubernetesVersions[1]: v1.34.2 after v1.32.0 skips a minor version — add a version of 1.33`},
+		"example of a type":     {[]string{"        pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$\n", "        pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$\n        example: 5\n"}, `cluster.yaml:79: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.example: the example does not fit the schema of the variable "region": must be of type string: "integer" — change the example, or remove it`},
+		"variable missing":      {[]string{region, ""}, `cluster.yaml:25: Cluster/quickstart spec.topology.variables: the ClusterClass requires the variable "region" — set it`},
+		"variable unknown":      {[]string{region, region + "    - {name: regoin, value: x}\n"}, `cluster.yaml:28: Cluster/quickstart spec.topology.variables[1].name: the ClusterClass has no variable "regoin" — its variables are instanceTypes, region, sshKeyName`},
+		"variable of no form":   {[]string{"value: us-east-1", "value: London"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": should match '^[a-z]+(-[a-z]+)+-[0-9]+$' — change the value`},
+		"variable of a type":    {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
 		"field unknown": {
 			[]string{"controlPlane: t3.large\n    workers", "controlPlan: t3.large\n    workers"},
 			`cluster.yaml:30: Cluster/quickstart spec.topology.variables[1].value.controlPlan: the schema of the variable "instanceTypes" has no such field — it has controlPlane, worker`,

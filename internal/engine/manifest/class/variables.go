@@ -74,9 +74,37 @@ func (e *expander) definitions(ctx context.Context) map[string]*definition {
 		}
 		if len(errs) == 0 {
 			d.schema = schema
+			e.checkExamples(ctx, v.Name, &v.Schema.OpenAPIV3Schema, d.place.Below("schema.openAPIV3Schema"))
 		}
 	}
 	return all
+}
+
+// checkExamples compares the examples in a schema with it (validateSchema in internal/topology/variables/clusterclass_variable_validation.go of
+// Cluster API).
+func (e *expander) checkExamples(ctx context.Context, name string, s *clusterv1.JSONSchemaProps, at Place) {
+	if s.Example != nil {
+		one := clusterv1.ClusterClassVariable{Name: name, Schema: clusterv1.VariableSchema{OpenAPIV3Schema: *s}}
+		schema, err := compile(one)
+		example, wrong := value(s.Example.Raw)
+		if err != nil || wrong != nil {
+			return // the schema around it is invalid, too
+		}
+		for _, err := range schema.Validate(ctx, map[string]any{name: example}) {
+			e.fail(
+				at.Below("example"),
+				fmt.Sprintf("the example does not fit the schema of the variable %q: %s", name, explained(err)),
+				"change the example, or remove it",
+			)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[key]
+		e.checkExamples(ctx, name, &p, at.Below("properties."+key))
+	}
+	if s.Items != nil {
+		e.checkExamples(ctx, name, s.Items, at.Below("items"))
+	}
 }
 
 // compile compiles a schema for an object with the variable as its only field. Of Cluster

@@ -28,6 +28,7 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 		if strings.Contains(e.PrincipalARN, ":role/aws-service-role/") { // "Create access entries", EKS user guide
 			c.fail(o.Problem(path+".principalARN", "EKS takes no access entry for a service-linked role", "remove the entry: the service that has the role creates it"))
 		}
+		c.checkEntryType(path, e)
 		c.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
 		for k, p := range e.AccessPolicies {
 			c.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
@@ -99,6 +100,13 @@ func (c *checks) checkIdentityNames(o *manifest.Entry, path, userField, user, gr
 func (c *checks) checkAddon(o *manifest.Entry, path string, a ekscontrolplanev1.Addon) {
 	if a.ServiceAccountRoleArn != nil {
 		c.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
+		if *a.ServiceAccountRoleArn != "" && !c.cluster.EKS.ControlPlane.Spec.AssociateOIDCProvider { // "IAM roles for Amazon EKS add-ons", EKS user guide
+			c.warn(o.Problem(
+				path+".serviceAccountRoleARN",
+				"nothing in the manifest makes the OIDC provider of the cluster in IAM, without which the pods of the add-on cannot use the role",
+				"set spec.associateOIDCProvider: true, or use the annotation "+manifest.OwnAnnotations+manifest.AnnotationAddonPodIdentities,
+			))
+		}
 	}
 	if !regex.Of(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
 		c.fail(

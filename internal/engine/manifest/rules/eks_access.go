@@ -107,6 +107,40 @@ func (c *checks) warnPublicNodes() {
 	}
 }
 
+// checkEntryType compares an access entry with its type. EKS names the users and groups of nodes itself, and gives them their permissions; only for
+// the type EC2, of nodes of Auto Mode, somebody associates a policy. Nodes have roles (CreateAccessEntry in the EKS API reference; "Create access
+// entries", "Associate access policies with access entries" and "Create a Node Class for Amazon EKS", EKS user guide). CAPA's webhook has
+// the rules for the groups and policies of ec2_linux and ec2_windows.
+func (c *checks) checkEntryType(path string, e ekscontrolplanev1.AccessEntry) {
+	before, _, session := strings.Cut(e.Username, "{{SessionName") // also {{SessionNameRaw}}
+	if session && !strings.Contains(before, ":") {                 // "Set a custom username", EKS user guide
+		c.fail(c.infra.Problem(
+			path+".username",
+			fmt.Sprintf("%q: EKS wants a colon before the name of the session", e.Username),
+			"write a prefix, such as team:{{SessionName}}",
+		))
+	}
+	if e.Type == "" || strings.EqualFold(string(e.Type), string(ekscontrolplanev1.AccessEntryTypeStandard)) {
+		return
+	}
+	in := fmt.Sprintf("in an access entry of the type %s", e.Type)
+	if strings.Contains(e.PrincipalARN, ":user/") {
+		c.fail(c.infra.Problem(path+".principalARN", "EKS takes roles only "+in, "name the role of the nodes, or set type: standard"))
+	}
+	if e.Username != "" {
+		c.fail(c.infra.Problem(path+".username", "EKS sets the username "+in, "remove it, or set type: standard"))
+	}
+	if e.Type == ekscontrolplanev1.AccessEntryTypeEC2Linux || e.Type == ekscontrolplanev1.AccessEntryTypeEC2Windows {
+		return
+	}
+	if len(e.KubernetesGroups) > 0 {
+		c.fail(c.infra.Problem(path+".kubernetesGroups", "EKS sets the groups "+in, "remove them, or set type: standard"))
+	}
+	if len(e.AccessPolicies) > 0 && e.Type != ekscontrolplanev1.AccessEntryTypeEC2 {
+		c.fail(c.infra.Problem(path+".accessPolicies", "EKS associates no access policies "+in, "remove them, or set type: standard"))
+	}
+}
+
 // checkScopes checks where access policies apply (AccessScope in the EKS API reference).
 func (c *checks) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	for i, e := range plane.AccessEntries {

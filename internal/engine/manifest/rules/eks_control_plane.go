@@ -63,6 +63,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkVPCCNI()
 	c.warnCutOff(plane)
 	c.warnNoNetwork()
+	c.warnNoServices()
 	c.warnUnscheduled(plane)
 	c.checkTagCase(plane)
 	c.checkEKSNames(plane)

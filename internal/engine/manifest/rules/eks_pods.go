@@ -49,6 +49,30 @@ func (c *checks) warnNoNetwork() {
 	)
 }
 
+// warnNoServices warns about nodes with the VPC CNI, on which nothing sets up the addresses of Services. The nodes become ready, but their pods find
+// neither the API server nor a name (https://github.com/aws-samples/eks-workshop-v2/issues/1782). It does not warn if the VPC CNI is disabled, too:
+// what comes in its place usually replaces kube-proxy.
+func (c *checks) warnNoServices() {
+	const proxy = "kube-proxy"
+	if c.cluster.HasKubeProxy() || !c.cluster.HasVPCCNI() || !c.hasNodes() && c.cluster.EKS.Karpenter == nil {
+		return
+	}
+	otherChart := slices.ContainsFunc(c.cluster.Charts, func(h manifest.Chart) bool { return h.HasPodNetwork() || h.Title == proxy })
+	otherSet := slices.ContainsFunc(c.cluster.ResourceSets, func(s manifest.ResourceSet) bool { return s.HasPodNetwork() })
+	named := func(d *manifest.Document) bool {
+		return d.Kind() == "DaemonSet" && strings.Contains(d.Metadata("name"), proxy)
+	}
+	if otherChart || otherSet || c.hasObject(named) {
+		return
+	}
+	path, what, fix := "spec.bootstrapSelfManagedAddons", "nothing installs kube-proxy", "add the add-on kube-proxy"
+	if c.cluster.EKS.ControlPlane.Spec.KubeProxy.Disable {
+		path, what, fix = "spec.kubeProxy.disable", "kube-proxy is disabled, and nothing takes its place", "remove it"
+	}
+	c.warn(c.infra.Problem(path, what+": pods on the nodes reach no Service, so neither the API server nor CoreDNS",
+		fix+", or install a pod network that replaces kube-proxy with --cni FILE or a ClusterResourceSet"))
+}
+
 // deploymentAddons are the add-ons of EKS with a Deployment, for whose pods EKS waits ("Amazon EKS add-ons available from Amazon EKS", EKS
 // user guide), each with the section of its configuration that has the tolerations of the Deployment.
 func deploymentAddons() map[string]string {

@@ -302,6 +302,9 @@ func TestKnownRules(t *testing.T) {
 		{"image", quick, machine, machine + "      ami: {id: ami-x}\n", `"ami-x" is not the ID of an image`},
 		{"instance profile", quick, machine, strings.Replace(machine, "nodes.cluster-api", "path/nodes.cluster-api", 1), "a path is not part of the name"},
 		{"reserved bucket", quick, network, network + "  s3Bucket: {name: xn--foo, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 reserves names that begin with xn--"},
+		{"URL that never works", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: -1h, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "-1h0m0s: a link that never works"},
+		{"URL of no time", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: 0s, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "0s: a link that never works"},
+		{"URL of a moment", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: 1s, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "1s: the link to the boot data ends before the machine runs"},
 		{"long URL", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: 200h, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 permits at most 168h"},
 
 		{"group of administrators", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: ['system:masters']}]\n", `"system:masters": EKS reserves names of groups that begin with system:`},

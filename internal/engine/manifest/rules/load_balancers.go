@@ -54,6 +54,9 @@ func (c *checks) checkBalancerRules() {
 		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS):
 			c.fail(c.infra.Problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
 		}
+		if lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic {
+			c.warnOfClassic(path, lb)
+		}
 	}
 	c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
 	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
@@ -93,6 +96,17 @@ func (c *checks) checkHost(o *manifest.Entry, path, host string) {
 	}
 	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
 		c.fail(o.Problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), "change it, or remove it to use the name of the load balancer"))
+	}
+}
+
+// warnOfClassic warns about fields that CAPA reads for network load balancers only (getAPIServerClassicELBSpec in pkg/cloud/services/elb).
+func (c *checks) warnOfClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
+	const what, fix = "has no effect on a classic load balancer", "remove it, or set loadBalancerType: nlb"
+	if lb.HealthCheck != nil {
+		c.warn(c.infra.Problem(path+".healthCheck", what, fix))
+	}
+	if lb.PreserveClientIP {
+		c.warn(c.infra.Problem(path+".preserveClientIP", what, fix))
 	}
 }
 

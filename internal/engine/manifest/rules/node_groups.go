@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -39,6 +40,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	if spec.AMIVersion != nil && !own && !ForeignImage(p.Managed) {
 		c.checkImageVersion(group, spec, c.versionOf(p.Object.Spec.Template.Spec.Version))
 	}
+	c.checkTypes(group, p)
 	c.checkNodeDisk(group, spec)
 	c.checkWindows(group, spec)
 	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
@@ -140,7 +142,13 @@ func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSMa
 		form, example = `^1\.(\d+)-\d{4}\.\d{2}\.\d{2}$`, "1.34-2025.09.13"
 	}
 	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
-	switch {
+	switch date := releaseDate(*spec.AMIVersion); {
+	case found != nil && len(found) > 1 && (date == nil || date.Year() < firstEKS):
+		c.fail(group.Problem(
+			"spec.amiVersion",
+			fmt.Sprintf("%s has no date on which EKS can have published it", *spec.AMIVersion),
+			"correct the date at its end, or remove it",
+		))
 	case found == nil:
 		c.fail(
 			group.Problem("spec.amiVersion", fmt.Sprintf("%q is not the version of an AMI of EKS", *spec.AMIVersion), "write one such as "+example+", or remove it"),
@@ -154,6 +162,31 @@ func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSMa
 			),
 		)
 	}
+}
+
+// checkTypes checks how many instance types EKS chooses between (instanceTypes of CreateNodegroup, EKS API reference).
+func (c *checks) checkTypes(group *manifest.Entry, p manifest.Pool) {
+	const most = 20
+	if n := len(p.InstanceTypes); n > most {
+		c.fail(group.AnnotationProblem(
+			manifest.AnnotationInstanceTypes,
+			fmt.Sprintf("a node group has at most %d instance types, this one has %d", most, n),
+			"remove some",
+		))
+	}
+}
+
+// firstEKS is the year in which EKS began ("Document history", EKS user guide).
+const firstEKS = 2018
+
+// releaseDate returns the date at the end of a version of an AMI; nil if it is none.
+func releaseDate(version string) *time.Time {
+	_, text, _ := strings.Cut(version, "-")
+	d, err := time.Parse("20060102", strings.ReplaceAll(text, ".", ""))
+	if err != nil {
+		return nil
+	}
+	return &d
 }
 
 // OwnImage reports whether the nodes of a node group use an AMI of its launch template: a

@@ -107,7 +107,14 @@ func (c *checks) checkMixed(group *manifest.Entry, spec *expinfrav1.AWSMachinePo
 	if spec.MixedInstancesPolicy == nil {
 		return
 	}
-	const path, whole = "spec.mixedInstancesPolicy.instancesDistribution", 100
+	const path, whole, mostTypes = "spec.mixedInstancesPolicy.instancesDistribution", 100, 40
+	if n := len(spec.MixedInstancesPolicy.Overrides); n > mostTypes { // LaunchTemplateOverrides, the same API reference
+		c.fail(group.Problem(
+			"spec.mixedInstancesPolicy.overrides",
+			fmt.Sprintf("a group has at most %d instance types, this one has %d", mostTypes, n),
+			"remove some",
+		))
+	}
 	if spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeSpot {
 		c.fail(
 			group.Problem(

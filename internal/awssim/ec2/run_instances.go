@@ -100,7 +100,14 @@ func (l *launch) checkFirmware() error {
 	if l.image.BootMode == string(types.BootModeValuesUefiPreferred) {
 		mode = ""
 	}
+	family, _, _ := strings.Cut(l.kind.name, ".")
+	windows := strings.Contains(l.image.Name, "Windows")
 	switch {
+	case !windows && slices.Contains([]string{"c1", "m1", "m2", "t1"}, family): // "Linux AMI virtualization types", and saltstack/salt#26417 on GitHub
+		return core.Fail(
+			"InvalidParameterCombination",
+			"Non-Windows instances with a virtualization type of 'hvm' are currently not supported for this instance type",
+		)
 	case mode != "" && len(info.SupportedBootModes) > 0 && !slices.Contains(info.SupportedBootModes, mode):
 		return core.Fail("Unsupported", "the instance type '%s' does not support the boot mode '%s' of the image", l.kind.name, l.image.BootMode)
 	case l.image.TPM != "" && info.NitroTpmSupport != types.NitroTpmSupportSupported:

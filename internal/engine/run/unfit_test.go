@@ -307,6 +307,9 @@ func TestUnfitThings(t *testing.T) {
 			[]string{"  network:\n", "  network:\n    additionalNodeIngressRules: [{description: a, protocol: tcp, fromPort: 1, toPort: 2, sourceSecurityGroupIds: [sg-0123456789abcdef9]}]\n"},
 			groupOf("vpc-9"), "",
 		},
+		"a type without IPv6": {
+			enginetest.IPv6Example, []string{"instanceType: t3.large", "instanceType: m3.large"}, nil, `the instance type m3.large takes no IPv6 addresses`,
+		},
 		"a subnet of another VPC": {
 			"quickstart.yaml",
 			[]string{"      instanceType: t3.large\n      iamInstanceProfile: nodes", "      instanceType: t3.large\n      subnet: {filters: [{name: availability-zone, values: [us-east-1e]}]}\n      iamInstanceProfile: nodes"},

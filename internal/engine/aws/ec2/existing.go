@@ -233,7 +233,20 @@ func (i *Instance) checkImage(context.Context, *cloud.Clients) (refusal string, 
 		return "", nil
 	}
 	image, _ := i.Image.Found()
-	return i.Type.Unfit(i.Spec.InstanceType, image), nil
+	return cmp.Or(i.Type.Unfit(i.Spec.InstanceType, image), i.withoutIPv6()), nil
+}
+
+// withoutIPv6 says that the interface of the machine would get an IPv6 address, which the instance type does not take; "" if it takes one.
+func (i *Instance) withoutIPv6() string {
+	if !i.Type.NoIPv6 || i.Subnet == nil {
+		return ""
+	}
+	state, _ := i.Subnet.Found()
+	desired, made := i.Subnet.Desired().(*Subnet)
+	if state.IPv6CIDR == "" && (!made || !desired.ipv6()) {
+		return ""
+	}
+	return fmt.Sprintf("the instance type %s takes no IPv6 addresses, which the subnet has: use another type, such as t3.large", i.Spec.InstanceType)
 }
 
 // checkVolumes compares the volumes with the image.

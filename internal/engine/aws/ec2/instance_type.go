@@ -35,6 +35,7 @@ type InstanceType struct {
 	BootModes     []string // legacy-bios and uefi; none if not known
 	ENA           bool     // images need the driver of the Elastic Network Adapter
 	TPM           bool     // it has NitroTPM
+	NoIPv6        bool     // its interfaces take no IPv6 addresses
 	Strategies    []string // of placement groups
 }
 
@@ -118,6 +119,7 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	}
 	out.ENA, out.TPM = t.NetworkInfo != nil && t.NetworkInfo.EnaSupport == types.EnaSupportRequired, t.NitroTpmSupport == types.NitroTpmSupportSupported
 	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
+	out.NoIPv6 = t.NetworkInfo != nil && t.NetworkInfo.Ipv6Supported != nil && !*t.NetworkInfo.Ipv6Supported
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
 		out.VCPUs = *t.VCpuInfo.DefaultVCpus

@@ -74,6 +74,15 @@ func (c *checks) warnOfHardware(o *manifest.Entry, path string, spec *infrav1.AW
 	}
 }
 
+// checkType refuses instance types that launch no image of Linux with hardware virtualization, which all images of Kubernetes have ("Linux AMI
+// virtualization types" in the EC2 user guide: of the previous generation, only C3 and M3 have both).
+func (c *checks) checkType(o *manifest.Entry, path, name string) {
+	family, _, _ := strings.Cut(name, ".")
+	if slices.Contains([]string{"c1", "m1", "m2", "t1"}, family) {
+		c.fail(o.Problem(path, name+" launches no image with hardware virtualization (HVM), which all images of Kubernetes have", "use another type, such as t3.large"))
+	}
+}
+
 // neverDedicated are the families of burstable instances that cannot be Dedicated Instances ("Supported purchasing options for T
 // instances" in "Burstable performance instances", EC2 user guide).
 func neverDedicated() []string { return []string{"t2", "t3a", "t4g"} }

@@ -49,6 +49,7 @@ func (c *checks) checkWithoutEffect() {
 
 func (c *checks) checkBastion() {
 	if c.cluster.Infra.Spec.Bastion.Enabled {
+		c.checkType(c.infra, "spec.bastion.instanceType", c.cluster.Infra.Spec.Bastion.InstanceType)
 		return
 	}
 	for _, name := range []string{"instanceType", "ami", "allowedCIDRBlocks", "disableIngressRules"} {

@@ -166,6 +166,7 @@ func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSMa
 
 // checkTypes checks how many instance types EKS chooses between (instanceTypes of CreateNodegroup, EKS API reference).
 func (c *checks) checkTypes(group *manifest.Entry, p manifest.Pool) {
+	c.checkType(group, "spec.instanceType", manifest.Deref(p.Managed.Spec.InstanceType))
 	const most = 20
 	if n := len(p.InstanceTypes); n > most {
 		c.fail(group.AnnotationProblem(

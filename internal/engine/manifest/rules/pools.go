@@ -108,6 +108,9 @@ func (c *checks) checkMixed(group *manifest.Entry, spec *expinfrav1.AWSMachinePo
 		return
 	}
 	const path, whole, mostTypes = "spec.mixedInstancesPolicy.instancesDistribution", 100, 40
+	for i, x := range spec.MixedInstancesPolicy.Overrides {
+		c.checkType(group, fmt.Sprintf("spec.mixedInstancesPolicy.overrides[%d].instanceType", i), x.InstanceType)
+	}
 	if n := len(spec.MixedInstancesPolicy.Overrides); n > mostTypes { // LaunchTemplateOverrides, the same API reference
 		c.fail(group.Problem(
 			"spec.mixedInstancesPolicy.overrides",

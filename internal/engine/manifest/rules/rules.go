@@ -278,6 +278,7 @@ func (c *checks) checkMachineSpec(o *manifest.Entry, path string, spec infrav1.A
 	if o == nil {
 		return
 	}
+	c.checkType(o, path+".instanceType", spec.InstanceType)
 	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
 		c.fail(
 			o.Problem(

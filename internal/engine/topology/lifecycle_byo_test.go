@@ -1,9 +1,11 @@
 package topology_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -83,9 +85,56 @@ func TestNoPublicSubnet(t *testing.T) {
 		require.ErrorContains(
 			t,
 			err,
-			"byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
+			"byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, "+
+				"and none of spec.network.subnets has a route to an internet gateway: list one that has, or set scheme: internal",
 		)
 	})
+}
+
+// What is missing of an existing network is said as such, not as a consequence such as "needs a public subnet". Another region or
+// account has neither the VPC nor its subnets.
+func TestMissingNetwork(t *testing.T) {
+	const vpc, subnet = "vpc-0123456789abcdef0", "subnet-0000000000000001a"
+	for name, c := range map[string]struct {
+		flavor string
+		edit   func(s *awssim.State)
+		want   string
+	}{
+		"no VPC": {enginetest.ByoVPC, func(s *awssim.State) {
+			clear(s.EC2.Subnets)
+			clear(s.EC2.VPCs)
+		}, `^vpc \(byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.vpc.id\): does not exist in this account and region`},
+		"another VPC": {enginetest.ByoVPC, func(s *awssim.State) {
+			for _, x := range s.EC2.Subnets {
+				x.VPC = "vpc-0fffffffffffffff0"
+			}
+		}, subnet + ` is not in VPC ` + vpc},
+		"no public subnet of the list": {enginetest.ByoVPC, func(s *awssim.State) {
+			for id := range s.EC2.Subnets {
+				if strings.HasPrefix(id, "subnet-0000000000000001") {
+					delete(s.EC2.Subnets, id)
+				}
+			}
+		}, subnet + ` is not in VPC ` + vpc},
+		"EKS without the VPC": {"eks-byo-vpc.yaml", func(s *awssim.State) {
+			clear(s.EC2.Subnets)
+			clear(s.EC2.VPCs)
+		}, `vpc \(eks-byo-vpc.yaml:\d+ \S+ spec.network.vpc.id\): does not exist in this account and region`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := enginetest.Quick(enginetest.Load(t, c.flavor, nil))
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, 0)
+				enginetest.Prepare(t, a, m)
+				a.Edit(c.edit)
+				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				assert.Regexp(t, c.want, err.Error())
+				assert.NotContains(t, err.Error(), "needs a public subnet")
+				assert.NotContains(t, err.Error(), "private subnet")
+			})
+		})
+	}
 }
 
 // A subnet with the tag of subnets for pods has no machine, no NAT gateway and no load

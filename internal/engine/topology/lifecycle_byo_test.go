@@ -122,10 +122,11 @@ func TestMissingNetwork(t *testing.T) {
 		}, `vpc \(eks-byo-vpc.yaml:\d+ \S+ spec.network.vpc.id\): does not exist in this account and region`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := enginetest.Quick(enginetest.Load(t, c.flavor, nil))
+			whole := enginetest.Quick(enginetest.Load(t, c.flavor, nil))
+			m := enginetest.Rewritten(t, c.flavor, "      isPublic: true\n", "", "      availabilityZone: us-east-1a\n", "", "      availabilityZone: us-east-1b\n", "")
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Account(m, 0)
-				enginetest.Prepare(t, a, m)
+				a := enginetest.Account(whole, 0)
+				enginetest.Prepare(t, a, whole)
 				a.Edit(c.edit)
 				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 				require.ErrorAs(t, err, new(*plan.RefusedError))

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -64,6 +66,31 @@ func TestSubnetsByRoutes(t *testing.T) {
 		want,
 		made(enginetest.Rewritten(t, enginetest.ByoVPC, "    - id: subnet-0000000000000002a", "    - isPublic: true\n      id: subnet-0000000000000002a")),
 	)
+}
+
+// isPublic of an existing subnet has no effect, and a warning if its routes say something else: true and false alike.
+func TestContradictedRoutes(t *testing.T) {
+	full := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
+	told := func(m *manifest.Cluster) (all []string) {
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(m, 0)
+			enginetest.Prepare(t, a, full)
+			_, err := run.Open(m, cluster.Target{
+				Config: a.Process().Config(), Owner: "test", Warn: func(s string) { all = append(all, s) },
+			}).Plan(t.Context())
+			require.NoError(t, err)
+		})
+		return slices.DeleteFunc(all, func(s string) bool { return !strings.Contains(s, "isPublic") })
+	}
+	const id = "    - id: subnet-0000000000000002a"
+	require.Empty(t, told(full))
+	require.Empty(t, told(enginetest.Rewritten(t, enginetest.ByoVPC, "      isPublic: true\n", "")))
+	said := told(enginetest.Rewritten(t, enginetest.ByoVPC, id, "    - isPublic: true\n      id: subnet-0000000000000002a"))
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "subnet subnet-0000000000000002a has no route to an internet gateway: it is used as a private subnet")
+	said = told(enginetest.Rewritten(t, enginetest.ByoVPC, "isPublic: true", "isPublic: false"))
+	require.Len(t, said, 2)
+	require.Contains(t, said[0], "subnet subnet-0000000000000001a has a route to an internet gateway, or the role tag of public subnets: it is used as a public subnet")
 }
 
 // A plan with an internet-facing load balancer is refused if there is no public subnet.

@@ -47,6 +47,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	}
 	for _, o := range l.objects {
 		l.placeholders(o)
+		l.warnGone(o)
 	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())

@@ -58,7 +58,7 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			"another address of the API server",
-			[]string{"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: '10.0.1.1:6443'}\n    initConfiguration:\n"},
+			[]string{"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: '10.9.1.1:6443'}\n    initConfiguration:\n"},
 			"cluster.yaml:84: KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.controlPlaneEndpoint: the machines use this address of the API server instead of that of the load balancer — remove it, unless it leads to the load balancer",
 		},
 		{

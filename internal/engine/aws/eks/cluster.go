@@ -252,6 +252,9 @@ func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have 
 	return "", err
 }
 
+// keepOrReplace is the advice about what EKS does not change.
+const keepOrReplace = "set the existing value in the manifest, or create another cluster"
+
 // Diff implements graph.Desired. EKS accepts one change at a time: Update makes the first
 // one; when it is complete, Diff returns the others.
 func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
@@ -266,6 +269,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
 	fixedRole("role", have.RoleARN, e.Role, &d)
+	d.Advise(keepOrReplace)
 	e.diffNetwork(have, &d)
 	e.diffCreation(have, &d)
 	e.diffVersion(have, &d)
@@ -288,7 +292,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	}
 	e.diffScaling(have, &d)
 	e.diffAutoMode(have, &d)
-	d.Advise("set the existing value in the manifest, or create another cluster")
+	d.Advise(keepOrReplace)
 	if have.ID == "" {
 		d.Tags(nil, e.creationTags())
 		return d

@@ -318,6 +318,7 @@ func (l *loader) base64Only(o *manifest.Entry) {
 				),
 			)
 			delete(m, name)
+			l.invalid[o] = append(l.invalid[o], yamldoc.Join(path, name))
 		}
 	}
 }

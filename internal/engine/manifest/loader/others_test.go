@@ -66,3 +66,13 @@ func TestTemplatesOfUsers(t *testing.T) {
 	)
 	require.NoError(t, err)
 }
+
+// A value of a Secret that is no base64 is one problem: the key is there.
+func TestSecretThatIsNoBase64(t *testing.T) {
+	const config = "        configRef:\n          apiGroup: bootstrap.cluster.x-k8s.io\n          kind: KubeadmConfigTemplate\n          name: quickstart-md-0\n"
+	yaml := manifests.Edit(t, manifests.Plain(t), config, "        dataSecretName: boot\n") +
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\ndata: {value: '#!'}\n"
+	_, err := manifests.Load(t, yaml, input.LoadOptions{})
+	require.ErrorContains(t, err, "Secret/boot data.value: the value is not base64")
+	assert.NotContains(t, err.Error(), "has no key")
+}

@@ -116,11 +116,15 @@ func (a *assumer) network() {
 // A subnet that says "isPublic: false" is private: with a rehearsal in which it is public, nobody learns that the cluster
 // has no subnet for its load balancer.
 func (a *assumer) publicGuess(all infrav1.Subnets) func(int) bool {
-	open := func(i int) bool { return !a.c.Sets(a.c.InfraObject(), fmt.Sprintf("spec.network.subnets[%d].isPublic", i)) }
+	open := func(i int) bool {
+		return !a.c.Sets(a.c.InfraObject(), fmt.Sprintf("spec.network.subnets[%d].isPublic", i))
+	}
 	if slices.ContainsFunc(all, func(s infrav1.SubnetSpec) bool { return s.IsPublic }) {
 		return func(i int) bool { return all[i].IsPublic }
 	}
-	named := func(i int) bool { return open(i) && strings.Contains(strings.ToLower(all[i].ID+all[i].Tags["Name"]), "public") }
+	named := func(i int) bool {
+		return open(i) && strings.Contains(strings.ToLower(all[i].ID+all[i].Tags["Name"]), "public")
+	}
 	for i := range all {
 		if named(i) {
 			return named

@@ -238,7 +238,7 @@ func TestClassRules(t *testing.T) {
 			[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "x-kubernetes-validations: [{rule: self.foo}]"},
 			`cluster.yaml:76: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema: the schema of the variable "region": rule compile error`,
 		},
-		"variable of a type":  {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
+		"variable of a type": {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
 		"field unknown": {
 			[]string{"controlPlane: t3.large\n    workers", "controlPlan: t3.large\n    workers"},
 			`cluster.yaml:30: Cluster/quickstart spec.topology.variables[1].value.controlPlan: the schema of the variable "instanceTypes" has no such field — it has controlPlane, worker`,

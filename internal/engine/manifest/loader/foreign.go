@@ -162,8 +162,13 @@ func (l *loader) refusesForeign() bool {
 			continue
 		}
 		choice := planes
-		if r.path == "spec.infrastructureRef" {
+		switch {
+		case r.path == "spec.infrastructureRef":
 			choice = manifest.KindAWSCluster
+		case strings.HasPrefix(r.path, "spec.infrastructure."):
+			choice = manifest.KindAWSClusterTemplate + ", and " + manifest.KindManagedClusterTemplate + " for EKS"
+		case strings.HasPrefix(r.path, "spec.controlPlane."):
+			choice = manifest.KindControlPlaneTemplate + ", and " + manifest.KindManagedPlaneTemplate + " for EKS"
 		}
 		l.foreignReference(r, choice)
 	}
@@ -240,6 +245,8 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 	switch {
 	case isOfManagement(gv.Group):
 		what, fix = "%s in %s is for a management cluster and is ignored", ""
+	case isOfDomain(gv.Group, "eksctl.io"):
+		what, fix = "%s in %s is for eksctl and is ignored", ""
 	case manifest.IsClusterGroup(gv.Group):
 		fix = ""
 	}
@@ -250,7 +257,7 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 // other clusters.
 func isOfManagement(group string) bool {
 	return slices.ContainsFunc([]string{
-		"argoproj.io", "cattle.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "weave.works",
+		"argoproj.io", "cattle.io", "crossplane.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "services.k8s.aws", "upbound.io", "weave.works",
 	}, func(domain string) bool { return isOfDomain(group, domain) })
 }
 

@@ -119,8 +119,9 @@ func (svc *Service) checkSessionPolicies(in *sts.AssumeRoleInput) error {
 	if document := (struct{ Statement any }{}); in.Policy != nil && (json.Unmarshal([]byte(*in.Policy), &document) != nil || document.Statement == nil) {
 		return core.Fail("MalformedPolicyDocument", "This policy contains invalid Json")
 	}
+	const tooLong = "Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d"
 	if len(in.PolicyArns) > mostSessionPolicies {
-		return core.Fail("ValidationError", "Value at 'policyArns' failed to satisfy constraint: Member must have length less than or equal to %d", mostSessionPolicies)
+		return core.Fail("ValidationError", tooLong, "policyArns", mostSessionPolicies)
 	}
 	for _, p := range in.PolicyArns {
 		arn := aws.ToString(p.Arn)

@@ -103,9 +103,10 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 		return shorten(name, 12) + "-" + suffix(in.m.Namespace, name) + "-" + suffix(in.m.Namespace, name, strconv.Itoa(i))
 	}
 	g := group{
-		name: name, origin: in.m.Origin("MachineDeployment/"+name, "spec"), zoneAt: in.m.Origin("MachineDeployment/"+name, "spec.template.spec.failureDomain"), count: d.Replicas(), version: spec.Template.Spec.Version,
+		name: name, origin: in.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: spec.Template.Spec.Version,
 		spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
-		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: NodeLabels(spec.Template.Labels),
+		zoneAt: in.m.Origin("MachineDeployment/"+name, "spec.template.spec.failureDomain"),
+		zone:   spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: NodeLabels(spec.Template.Labels),
 		surge: spec.Rollout.Strategy.RollingUpdate.MaxSurge, unavailable: spec.Rollout.Strategy.RollingUpdate.MaxUnavailable,
 		machine:      source{"MachineDeployment/" + name, templatePath},
 		onDelete:     spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType,

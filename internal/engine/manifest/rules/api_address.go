@@ -134,7 +134,8 @@ func isInScripts(value any, address string) bool {
 		return slices.ContainsFunc(v, func(x any) bool { return isInScripts(x, address) })
 	case map[string]any:
 		for name, below := range v {
-			if slices.Contains([]string{"preKubeadmCommands", "bootCommands", "files"}, name) && strings.Contains(fmt.Sprint(below), host) || isInScripts(below, address) {
+			runs := slices.Contains([]string{"preKubeadmCommands", "bootCommands", "files"}, name)
+			if runs && strings.Contains(fmt.Sprint(below), host) || isInScripts(below, address) {
 				return true
 			}
 		}

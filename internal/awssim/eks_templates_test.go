@@ -83,7 +83,6 @@ func TestNodeTemplates(t *testing.T) {
 			"kubernetes version": func(d *ec2types.RequestLaunchTemplateData, in *eks.CreateNodegroupInput) {
 				d.ImageId, in.Version = image, aws.String("1.33")
 			},
-			"would not join": func(d *ec2types.RequestLaunchTemplateData, _ *eks.CreateNodegroupInput) { d.ImageId = image },
 		} {
 			require.ErrorContains(t, try(spoil), why)
 		}
@@ -96,6 +95,41 @@ func TestNodeTemplates(t *testing.T) {
 		assert.Equal(t, []string{"CUSTOM", *image, ""}, []string{string(out.Nodegroup.AmiType), *out.Nodegroup.ReleaseVersion, aws.ToString(out.Nodegroup.Version)})
 		_, err = e.DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: out.Nodegroup.LaunchTemplate.Id})
 		hasCode(t, err, "DependencyViolation")
+	})
+}
+
+// EKS takes an image without user data, and adds none. Its own image never joins then; another one may do that by itself.
+func TestImagesWithoutUserData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c, e := eksWithNetwork(t, a, "demo"), ec2.NewFromConfig(a.Config())
+		of := eksImageFor(t, a, "1.33/amazon-linux-2023/x86_64/standard")
+		a.Edit(func(s *State) {
+			own := *s.EC2.Images[of]
+			own.ID, own.Name = "ami-0123456789abcdef1", "golden-nodes-7"
+			s.EC2.Images[own.ID] = &own
+		})
+		create := func(name, image string) {
+			lt, err := e.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+				LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.large", ImageId: &image},
+			})
+			require.NoError(t, err)
+			in := group(name)
+			in.InstanceTypes, in.LaunchTemplate = nil, &types.LaunchTemplateSpecification{Id: lt.LaunchTemplate.LaunchTemplateId, Version: aws.String("1")}
+			_, err = c.CreateNodegroup(t.Context(), in)
+			require.NoError(t, err)
+		}
+		create("own", "ami-0123456789abcdef1")
+		create("of-eks", of)
+		time.Sleep(ekssim.NodeGroupGivesUp + time.Minute)
+		for name, want := range map[string]types.NodegroupStatus{"own": types.NodegroupStatusActive, "of-eks": types.NodegroupStatusCreateFailed} {
+			out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: &name})
+			require.NoError(t, err)
+			require.Equal(t, want, out.Nodegroup.Status, name)
+			if want == types.NodegroupStatusCreateFailed {
+				require.Equal(t, types.NodegroupIssueCodeNodeCreationFailure, out.Nodegroup.Health.Issues[0].Code)
+			}
+		}
 	})
 }
 

@@ -1,6 +1,8 @@
 package awssim
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -9,9 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
@@ -97,6 +101,20 @@ func TestAssumeRoleRefusals(t *testing.T) {
 		hasCode(t, assume(role, "a session", 3600), "ValidationError")
 		hasCode(t, assume("arn:aws:iam::123:role/x", "session", 3600), "ValidationError")
 		hasCode(t, assume("arn:aws:iam::123456789012:role/none", "session", 3600), "AccessDenied")
+		with := func(policy string, arns ...string) error {
+			in := &sts.AssumeRoleInput{RoleArn: &role, RoleSessionName: aws.String("session"), Policy: core.Text(policy)}
+			for _, arn := range arns {
+				in.PolicyArns = append(in.PolicyArns, ststypes.PolicyDescriptorType{Arn: &arn})
+			}
+			_, err := c.AssumeRole(t.Context(), in)
+			return err
+		}
+		const all = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}`
+		require.NoError(t, with(all, "arn:aws:iam::aws:policy/PowerUserAccess"))
+		hasCode(t, with("{"), "MalformedPolicyDocument")
+		hasCode(t, with(all+strings.Repeat(" ", 2048)), "ValidationError")
+		hasCode(t, with("", "arn:aws:iam::123456789012:policy/none"), "ValidationError")
+		hasCode(t, with("", slices.Repeat([]string{"arn:aws:iam::aws:policy/PowerUserAccess"}, 11)...), "ValidationError")
 		out, err := c.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
 		require.NoError(t, err)
 		assert.Equal(t, Account, *out.Account)

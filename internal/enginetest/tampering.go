@@ -263,7 +263,7 @@ func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 func names(field string) bool {
 	return slices.Contains([]string{
 		"security-group name", "load-balancer name", "target-group name", "listener port", "bucket name", "vpc-block cidr",
-		"machine image", "machine subnet", "bastion image", "bastion subnet",
+		"machine image", "machine subnet", "machine key", "bastion image", "bastion subnet", "bastion key",
 	}, field)
 }
 

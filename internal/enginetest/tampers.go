@@ -79,7 +79,6 @@ func Conflicts() map[string]Tamper {
 		"init-marker serviceDomain": func(s *awssim.State, _, _ string) { remark(s, "domain", "tampered") },
 		"machine instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"machine profile":           func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },
-		"machine key":               func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },
 		"bastion instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"load-balancer internal": func(s *awssim.State, id, _ string) {
 			b := s.ELB.LoadBalancers[id]

@@ -84,7 +84,7 @@ func (o *object) machine(spec *node, prefix string) {
 		"failureDomain",
 		prefix,
 		"an AWSMachine has no such field any more",
-		"set failureDomain in spec.template.spec of the MachineDeployment, or subnet",
+		"set failureDomain in the Machine, or in spec.template.spec of the MachineDeployment, or subnet here; a control plane is spread over the zones by itself",
 	)
 	o.image(spec, prefix)
 	const arn = "there is no arn in v1beta2"

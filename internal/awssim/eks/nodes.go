@@ -87,8 +87,9 @@ func (svc *Service) takeTemplate(g *NodeGroup, in *types.LaunchTemplateSpecifica
 	return nil
 }
 
-// checkTemplateOfNodes rejects launch templates that EKS rejects. EKS accepts the last
-// two: half an hour later, the nodes have not joined (NodeCreationFailure).
+// checkTemplateOfNodes rejects launch templates that EKS rejects. EKS accepts the last one: half an hour later, the nodes have not joined
+// (NodeCreationFailure). An image without user data is accepted, too ("Specifying an AMI" in "Customize managed nodes with launch
+// templates", EKS user guide): whether its nodes join depends on the image (package kubernetes).
 func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 	d := svc.nodeTemplate(g).Data
 	raw, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData))
@@ -115,8 +116,6 @@ func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 		return &types.InvalidRequestException{Message: aws.String("Ec2LaunchTemplateInvalidConfiguration: User data was not in the MIME multipart format.")}
 	case len(groups) > 0 && !slices.Contains(groups, c.Group):
 		return invalid("the launch template names security groups, and not the cluster's, %s: its nodes could not join", c.Group)
-	case d.ImageId != nil && len(raw) == 0:
-		return invalid("the launch template names an image and no user data: its nodes would not join")
 	}
 	return nil
 }

@@ -265,6 +265,9 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 	svc.networkOf(i, b)
 	if g := i.Tags["eks:nodegroup-name"]; g != "" {
 		b.Labels["eks.amazonaws.com/nodegroup"] = g
+		if why := svc.idle(i, c.NodeGroups[g]); why != "" {
+			return nil, errors.New(why)
+		}
 		return b, nil
 	}
 	if eks.OfAutoMode(i.Tags) {
@@ -281,6 +284,22 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 		return nil, errors.New("the image " + image.Name + " has neither nodeadm nor /etc/eks/bootstrap.sh: command not found")
 	}
 	return b, nil
+}
+
+// idle says why a node of a group with an image of its own does nothing without user data, which EKS does not add then: the images
+// of EKS read the name of the cluster there, and have no other source ("Specifying an AMI" in "Customize managed nodes with launch templates",
+// EKS user guide). Any other image may join by itself, except for those of Cluster API.
+func (svc *Service) idle(i *ec2.Instance, g *eks.NodeGroup) string {
+	image := svc.EC2.Image(i.Image)
+	if g == nil || g.Kind != string(types.AMITypesCustom) || i.UserData != "" || image == nil {
+		return ""
+	}
+	for _, known := range []string{"amazon-eks-", "bottlerocket-aws-k8s-", "ubuntu-eks", "capa-ami-"} {
+		if strings.HasPrefix(image.Name, known) {
+			return "the image " + image.Name + " has no user data: nothing runs nodeadm or bootstrap.sh"
+		}
+	}
+	return ""
 }
 
 // networkOf sets how many pods a node takes, and from which subnet they have their addresses. Both

@@ -2,6 +2,7 @@ package sts
 
 import (
 	"context"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 func (svc *Service) simulate() {
 	core.OnContext(svc.Account, svc.getCallerIdentity)
-	core.OnContext(svc.Account, svc.assumeRole, "RoleArn", "RoleSessionName", "DurationSeconds", "ExternalId")
+	core.OnContext(svc.Account, svc.assumeRole, "RoleArn", "RoleSessionName", "DurationSeconds", "ExternalId", "Policy", "PolicyArns")
 }
 
 // RoleOf returns the ARN of the assumed role of a call; "" for the account's user.
@@ -89,6 +90,9 @@ func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*s
 			return nil, core.Fail("ValidationError", "the requested DurationSeconds exceeds the MaxSessionDuration set for this role")
 		}
 	}
+	if err := svc.checkSessionPolicies(in); err != nil {
+		return nil, err
+	}
 	r.By = svc.RoleOf(ctx)
 	r.AccessKey = "ASIA" + strings.ToUpper(svc.Hash())
 	svc.iam.Assume(r)
@@ -99,4 +103,36 @@ func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*s
 			Expiration: aws.Time(svc.Now().Add(time.Duration(r.Duration) * time.Second)),
 		},
 	}, nil
+}
+
+// The limits of session policies ("Policy" and "PolicyArns" of AssumeRole, STS API reference).
+const (
+	longestSessionPolicy = 2048
+	mostSessionPolicies  = 10
+)
+
+// checkSessionPolicies checks policies that restrict a session. As those of roles, they have no effect on what the simulated account permits.
+func (svc *Service) checkSessionPolicies(in *sts.AssumeRoleInput) error {
+	if in.Policy != nil && len(*in.Policy) > longestSessionPolicy {
+		return core.Fail("ValidationError", "Value at 'policy' failed to satisfy constraint: Member must have length less than or equal to %d", longestSessionPolicy)
+	}
+	if document := (struct{ Statement any }{}); in.Policy != nil && (json.Unmarshal([]byte(*in.Policy), &document) != nil || document.Statement == nil) {
+		return core.Fail("MalformedPolicyDocument", "This policy contains invalid Json")
+	}
+	const tooLong = "Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d"
+	if len(in.PolicyArns) > mostSessionPolicies {
+		return core.Fail("ValidationError", tooLong, "policyArns", mostSessionPolicies)
+	}
+	for _, p := range in.PolicyArns {
+		arn := aws.ToString(p.Arn)
+		switch own := "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":policy/"; {
+		case !strings.HasPrefix(arn, "arn:"+svc.Partition()+":iam::"):
+			return core.Fail("ValidationError", "%s is invalid", arn)
+		case strings.HasPrefix(arn, own):
+			if _, err := svc.iam.Policy(p.Arn); err != nil {
+				return core.Fail("ValidationError", "Invalid ARN: %s", arn)
+			}
+		}
+	}
+	return nil
 }

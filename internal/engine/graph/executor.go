@@ -52,6 +52,20 @@ func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (plan.Plan, error) 
 	return p, err
 }
 
+// LookUp looks up the existing resources of a graph, which may be incomplete: those that need no resource of the cluster.
+func (x *Executor) LookUp(ctx context.Context, g *Graph) error {
+	var existing []Resource
+	for _, n := range g.resources {
+		if n.Role() == RoleExisting && !slices.ContainsFunc(n.Needs(), func(e Edge) bool { return !slices.Contains(existing, e.Resource) }) {
+			existing = append(existing, n)
+		}
+	}
+	return x.walk(cloud.InSnapshot(cloud.ReadOnly(ctx)), existing, settledFirst, func(ctx context.Context, n Resource) error {
+		_, err := n.plan(ctx, x, whole)
+		return err
+	})
+}
+
 // planApply plans one resource for Apply.
 func planApply(n Resource, ctx context.Context, x *Executor) (plan.Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role() == RoleSwept {

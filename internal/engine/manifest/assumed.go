@@ -113,11 +113,18 @@ func (a *assumer) network() {
 
 // publicGuess says which subnets are public: those that say so. If none does, those with "public" in
 // the name; otherwise the first half, because public subnets are usually listed first. EKS needs none.
+// A subnet that says "isPublic: false" is private: with a rehearsal in which it is public, nobody learns that the cluster
+// has no subnet for its load balancer.
 func (a *assumer) publicGuess(all infrav1.Subnets) func(int) bool {
+	open := func(i int) bool {
+		return !a.c.Sets(a.c.InfraObject(), fmt.Sprintf("spec.network.subnets[%d].isPublic", i))
+	}
 	if slices.ContainsFunc(all, func(s infrav1.SubnetSpec) bool { return s.IsPublic }) {
 		return func(i int) bool { return all[i].IsPublic }
 	}
-	named := func(i int) bool { return strings.Contains(strings.ToLower(all[i].ID+all[i].Tags["Name"]), "public") }
+	named := func(i int) bool {
+		return open(i) && strings.Contains(strings.ToLower(all[i].ID+all[i].Tags["Name"]), "public")
+	}
 	for i := range all {
 		if named(i) {
 			return named
@@ -126,7 +133,7 @@ func (a *assumer) publicGuess(all infrav1.Subnets) func(int) bool {
 	if a.c.EKS != nil && !a.c.Infra.Spec.Bastion.Enabled {
 		return func(int) bool { return false }
 	}
-	return func(i int) bool { return i < (len(all)+1)/2 && len(all) > 1 }
+	return func(i int) bool { return open(i) && i < (len(all)+1)/2 && len(all) > 1 }
 }
 
 func (a *assumer) loadBalancers() {

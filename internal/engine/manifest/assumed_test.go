@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -42,4 +43,25 @@ func TestAssumed(t *testing.T) {
 		list(file, enginetest.Load(t, file, nil))
 	}
 	golden.Assert(t, "assumed.golden", out.String())
+}
+
+// A subnet that says "isPublic: false" stays private, whatever the others are taken for.
+func TestAssumedSubnetsAsWritten(t *testing.T) {
+	public := func(oldnew ...string) (ids []string) {
+		for _, x := range enginetest.Rewritten(t, "byo-vpc.yaml", oldnew...).Assumed() {
+			if x.Kind == cluster.AssumedSubnet && x.Public {
+				ids = append(ids, x.ID)
+			}
+		}
+		return ids
+	}
+	const first, second = "subnet-0000000000000001a", "subnet-0000000000000001b"
+	require.Equal(t, []string{first, second}, public())
+	require.Equal(t, []string{first, second}, public("      isPublic: true\n", ""))
+	require.Empty(t, public("isPublic: true", "isPublic: false"))
+	require.Equal(t, []string{second}, public(
+		first+" # public, in us-east-1a\n      availabilityZone: us-east-1a\n      isPublic: true",
+		first+"\n      availabilityZone: us-east-1a\n      isPublic: false",
+		second+" # public, in us-east-1b\n      availabilityZone: us-east-1b\n      isPublic: true", second+"\n      availabilityZone: us-east-1b",
+	))
 }

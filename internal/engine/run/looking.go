@@ -93,7 +93,21 @@ func (l *Looking) build(ctx context.Context, deep depth) (err error) {
 			return err
 		}
 	}
-	return l.buildFrom(l.topologyOptions(deep))
+	err = l.buildFrom(l.topologyOptions(deep))
+	if err != nil && deep == whole {
+		return l.orMissing(ctx, err)
+	}
+	return err
+}
+
+// orMissing returns what is missing of the existing resources of the manifest, if something is, instead of an error of the graph. What the
+// inventory does not have is no subnet of any kind or zone for the graph: without a VPC, it misses a public subnet.
+func (l *Looking) orMissing(ctx context.Context, failed error) error {
+	missing := l.executor.LookUp(ctx, l.Built.Graph)
+	if missing == nil || cloud.Code(missing) != "" || cloud.Unanswered(missing) || ctx.Err() != nil {
+		return failed
+	}
+	return &plan.RefusedError{Reasons: []error{missing}}
 }
 
 // buildFrom builds the graph from the inventory.

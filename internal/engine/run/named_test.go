@@ -161,6 +161,10 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"a role of a lifecycle hook": {"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops"}
 		}, ""},
+		"AWS's own key for Secrets": {
+			enginetest.EKSSmall, []string{version, version + "  encryptionConfig: {provider: 'arn:aws:kms:us-east-1:123456789012:alias/aws/eks', resources: [secrets]}\n"}, nil,
+			`spec.encryptionConfig.provider\): encryptionConfig.provider: \S+ is a key that AWS manages`,
+		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,8 @@ func addFargateProfiles(g *graph.Graph, in inputs, net network, cluster *graph.R
 			Cluster: cluster, Name: x.Spec.ProfileName, Role: addRole(g, in, fargateRole(&x.Spec)),
 			Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.Name, x.Spec.AdditionalTags),
 		}
-		if f.Subnets, err = in.subnets(net, origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
+		at := in.m.Origin("AWSFargateProfile/"+x.Name, "spec.subnetIDs")
+		if f.Subnets, err = in.subnets(net, at, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
 			return nil, err
 		}
 		for _, s := range x.Spec.Selectors {

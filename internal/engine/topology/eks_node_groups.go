@@ -205,7 +205,16 @@ func (in inputs) nodeGroupSubnets(net network, pool manifest.Pool) ([]*graph.Ref
 	if spec.AvailabilityZoneSubnetType != nil && len(spec.AvailabilityZones) > 0 {
 		kind = *spec.AvailabilityZoneSubnetType
 	}
-	return in.subnets(net, in.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"), spec.SubnetIDs, zones, kind)
+	object, path := "AWSManagedMachinePool/"+pool.Managed.Name, "spec"
+	switch {
+	case len(spec.SubnetIDs) > 0:
+		path = "spec.subnetIDs"
+	case len(spec.AvailabilityZones) > 0:
+		path = "spec.availabilityZones"
+	case len(zones) > 0:
+		object, path = "MachinePool/"+pool.Object.Name, "spec.failureDomains"
+	}
+	return in.subnets(net, in.m.Origin(object, path), spec.SubnetIDs, zones, kind)
 }
 
 // subnets picks subnets of the cluster by ID or name or, without any, by zone and
@@ -229,7 +238,7 @@ func (in inputs) subnets(net network, origin string, ids, zones []string, kind e
 	}
 	if len(out) == 0 {
 		what := strings.Replace(string(kind)+" subnet", string(expinfrav1.AZSubnetTypeAll)+" ", "", 1)
-		return nil, fmt.Errorf("%s: there is no %s in %s", origin, what, strings.Join(zones, ", "))
+		return nil, fmt.Errorf("%s: there is no %s in %s%s", origin, what, strings.Join(zones, ", "), regionNote(zones...))
 	}
 	return out, nil
 }

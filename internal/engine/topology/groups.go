@@ -23,6 +23,7 @@ import (
 type group struct {
 	name         string // of the object
 	origin       string // object and path in the manifest: "MachineDeployment/demo-md-0 spec"
+	zoneAt       string // object and path of the zone; "" if the manifest names none
 	controlPlane bool
 	single       bool // a stand-alone Machine
 	pool         bool // an Auto Scaling group launches the machines
@@ -104,7 +105,8 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 	g := group{
 		name: name, origin: in.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: spec.Template.Spec.Version,
 		spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
-		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: NodeLabels(spec.Template.Labels),
+		zoneAt: in.m.Origin("MachineDeployment/"+name, "spec.template.spec.failureDomain"),
+		zone:   spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: NodeLabels(spec.Template.Labels),
 		surge: spec.Rollout.Strategy.RollingUpdate.MaxSurge, unavailable: spec.Rollout.Strategy.RollingUpdate.MaxUnavailable,
 		machine:      source{"MachineDeployment/" + name, templatePath},
 		onDelete:     spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType,
@@ -137,6 +139,7 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 		g := group{
 			name:         m.Object.Name,
 			origin:       in.m.Origin("Machine/"+m.Object.Name, "spec"),
+			zoneAt:       in.m.Origin("Machine/"+m.Object.Name, "spec.failureDomain"),
 			controlPlane: controlPlane,
 			single:       true,
 			count:        1,

@@ -1,14 +1,18 @@
 package topology_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -64,6 +68,31 @@ func TestSubnetsByRoutes(t *testing.T) {
 	)
 }
 
+// isPublic of an existing subnet has no effect, and a warning if its routes say something else: true and false alike.
+func TestContradictedRoutes(t *testing.T) {
+	full := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
+	told := func(m *manifest.Cluster) (all []string) {
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(m, 0)
+			enginetest.Prepare(t, a, full)
+			_, err := run.Open(m, cluster.Target{
+				Config: a.Process().Config(), Owner: "test", Warn: func(s string) { all = append(all, s) },
+			}).Plan(t.Context())
+			require.NoError(t, err)
+		})
+		return slices.DeleteFunc(all, func(s string) bool { return !strings.Contains(s, "isPublic") })
+	}
+	const id = "    - id: subnet-0000000000000002a"
+	require.Empty(t, told(full))
+	require.Empty(t, told(enginetest.Rewritten(t, enginetest.ByoVPC, "      isPublic: true\n", "")))
+	said := told(enginetest.Rewritten(t, enginetest.ByoVPC, id, "    - isPublic: true\n      id: subnet-0000000000000002a"))
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "subnet subnet-0000000000000002a has no route to an internet gateway: it is used as a private subnet")
+	said = told(enginetest.Rewritten(t, enginetest.ByoVPC, "isPublic: true", "isPublic: false"))
+	require.Len(t, said, 2)
+	require.Contains(t, said[0], "subnet subnet-0000000000000001a has a route to an internet gateway, or the role tag of public subnets: it is used as a public subnet")
+}
+
 // A plan with an internet-facing load balancer is refused if there is no public subnet.
 func TestNoPublicSubnet(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
@@ -83,9 +112,57 @@ func TestNoPublicSubnet(t *testing.T) {
 		require.ErrorContains(
 			t,
 			err,
-			"byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
+			"byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, "+
+				"and none of spec.network.subnets has a route to an internet gateway: list one that has, or set scheme: internal",
 		)
 	})
+}
+
+// What is missing of an existing network is said as such, not as a consequence such as "needs a public subnet". Another region or
+// account has neither the VPC nor its subnets.
+func TestMissingNetwork(t *testing.T) {
+	const vpc, subnet = "vpc-0123456789abcdef0", "subnet-0000000000000001a"
+	for name, c := range map[string]struct {
+		flavor string
+		edit   func(s *awssim.State)
+		want   string
+	}{
+		"no VPC": {enginetest.ByoVPC, func(s *awssim.State) {
+			clear(s.EC2.Subnets)
+			clear(s.EC2.VPCs)
+		}, `^vpc \(byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.vpc.id\): does not exist in this account and region`},
+		"another VPC": {enginetest.ByoVPC, func(s *awssim.State) {
+			for _, x := range s.EC2.Subnets {
+				x.VPC = "vpc-0fffffffffffffff0"
+			}
+		}, subnet + ` is not in VPC ` + vpc},
+		"no public subnet of the list": {enginetest.ByoVPC, func(s *awssim.State) {
+			for id := range s.EC2.Subnets {
+				if strings.HasPrefix(id, "subnet-0000000000000001") {
+					delete(s.EC2.Subnets, id)
+				}
+			}
+		}, subnet + ` is not in VPC ` + vpc},
+		"EKS without the VPC": {"eks-byo-vpc.yaml", func(s *awssim.State) {
+			clear(s.EC2.Subnets)
+			clear(s.EC2.VPCs)
+		}, `vpc \(eks-byo-vpc.yaml:\d+ \S+ spec.network.vpc.id\): does not exist in this account and region`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := enginetest.Quick(enginetest.Load(t, c.flavor, nil))
+			m := enginetest.Rewritten(t, c.flavor, "      isPublic: true\n", "", "      availabilityZone: us-east-1a\n", "", "      availabilityZone: us-east-1b\n", "")
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(whole, 0)
+				enginetest.Prepare(t, a, whole)
+				a.Edit(c.edit)
+				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				assert.Regexp(t, c.want, err.Error())
+				assert.NotContains(t, err.Error(), "needs a public subnet")
+				assert.NotContains(t, err.Error(), "private subnet")
+			})
+		})
+	}
 }
 
 // A subnet with the tag of subnets for pods has no machine, no NAT gateway and no load

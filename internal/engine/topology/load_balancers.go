@@ -260,10 +260,12 @@ func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLo
 		}
 	}
 	if len(out) == 0 { // there are private subnets only
-		return nil, fmt.Errorf(
-			"%s: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
-			in.m.Origin(in.m.InfraObject(), path),
-		)
+		const needs = "%s: an internet-facing load balancer needs a public subnet, and "
+		at := in.m.Origin(in.m.InfraObject(), path)
+		if in.spec.NetworkSpec.VPC.ID != "" {
+			return nil, fmt.Errorf(needs+"none of spec.network.subnets has a route to an internet gateway: list one that has, or set scheme: internal", at)
+		}
+		return nil, fmt.Errorf(needs+"the cluster has none: add one, or set scheme: internal", at)
 	}
 	return out, nil
 }

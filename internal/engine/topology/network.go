@@ -527,12 +527,8 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 			if zone, ok := in.inv.ZoneInfo[seen.Zone]; ok {
 				s.edge, s.wavelength = zone.IsEdge(), zone.IsWavelength()
 			}
-			if s.public = in.inv.Public[id] || seen.Tags[cloud.RoleTag] == rolePublic; given.IsPublic && !s.public {
-				n.remarks = append(
-					n.remarks,
-					fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id),
-				)
-			}
+			s.public = in.inv.Public[id] || seen.Tags[cloud.RoleTag] == rolePublic
+			n.remarks = append(n.remarks, in.otherRoutes(s, given.IsPublic)...)
 		}
 		s.ref = graph.Use(g, plan.ID("subnet/"+s.role()+"/"+id), find, graph.With(graph.On(n.vpc)), in.infra(s.path))
 		if !in.m.External {
@@ -543,6 +539,19 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 		n.subnets = append(n.subnets, s)
 	}
 	return n
+}
+
+// otherRoutes warns about an existing subnet whose isPublic in the manifest is not what its routes say.
+func (in inputs) otherRoutes(s subnet, isPublic bool) []string {
+	what := "has no route to an internet gateway: it is used as a private subnet"
+	if s.public {
+		what = "has a route to an internet gateway, or the role tag of public subnets: it is used as a public subnet"
+	}
+	path := s.path + ".isPublic"
+	if s.public == isPublic || !in.m.Sets(in.m.InfraObject(), path) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: subnet %s %s", in.m.Origin(in.m.InfraObject(), path), s.name, what)}
 }
 
 // existingTags returns the tags that a run sets on a listed subnet of an existing VPC.

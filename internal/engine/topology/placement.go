@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -35,13 +36,27 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {
 	case !ok && zone != "":
-		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet in %s", x.origin, kind, zone)
+		at := x.origin
+		if x.zoneAt != "" && x.zone == zone {
+			at = x.zoneAt
+		}
+		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet in %s%s", at, kind, zone, regionNote(zone))
 	case !ok:
 		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet", x.origin, kind)
 	case !exists && !in.offered(x.spec.InstanceType, s.zone):
 		return nil, false, in.notOffered(x, zone)
 	}
 	return s.ref, x.zone != "", in.checkFamily(x, s)
+}
+
+// regionNote says that one of the names of zones is that of a region; "" if none is.
+func regionNote(zones ...string) string {
+	for _, zone := range zones {
+		if slices.Contains(regions.All(), zone) {
+			return fmt.Sprintf(": %s is a region, and its zones are %[1]sa, %[1]sb and so on", zone)
+		}
+	}
+	return ""
 }
 
 // checkFamily returns an error for a machine of the control plane whose subnet has no IPv4 addresses, if Services have IPv4 addresses.

@@ -200,6 +200,10 @@ func TestInstanceDiff(t *testing.T) {
 		Metadata: ec2.Metadata{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1},
 	}
 	require.Empty(t, i.Diff(&good), "groups in any order; subnet and image are not set in the manifest")
+	other := good
+	other.Key = ""
+	require.Empty(t, i.Diff(&other), "the key pair of the cluster is for new machines")
+	i.Spec.SSHKeyName = aws.String("default")
 	i.Pinned, i.Spec.AMI.ID = true, aws.String("ami-2")
 	i.Spec.InstanceMetadataOptions = &infrav1.InstanceMetadataOptions{HTTPTokens: "required", HTTPPutResponseHopLimit: 2}
 	bad := good

@@ -304,7 +304,7 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	m := t.machine()
 	m.Image, m.Enclave = t.Image, t.Spec.EnclaveOptions != nil && aws.ToBool(t.Spec.EnclaveOptions.Enabled)
 	m.Boot = t.Boot
-	if refusal := cmp.Or(m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot)); refusal != "" {
+	if refusal := cmp.Or(m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot), t.idle()); refusal != "" {
 		return refusal, nil
 	}
 	var checks []check
@@ -312,6 +312,26 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 		checks = append(checks, m.checkType)
 	}
 	return firstRefusal(ctx, c, append(checks, m.checkKeys, m.checkReservation, t.checkGroups))
+}
+
+// idle says why the nodes of a node group with an AMI of the manifest, and no user data, never join: EKS adds none ("Specifying an AMI" in
+// "Customize managed nodes with launch templates", EKS user guide), and the AMIs of EKS have the name of their cluster only from there:
+// nodeadm (https://awslabs.github.io/amazon-eks-ami/nodeadm/), bootstrap.sh and Bottlerocket's settings. Those of Cluster API only know kubeadm.
+// Any other AMI may join by itself.
+func (t *LaunchTemplate) idle() string {
+	if t.Image == nil || t.Boot != nil || t.Adopt {
+		return ""
+	}
+	image, _ := t.Image.Found()
+	for prefix, what := range map[string]string{
+		"amazon-eks-": "one of EKS", "bottlerocket-aws-k8s-": "one of EKS", "ubuntu-eks": "one of Canonical for EKS", "capa-ami-": "one of Cluster API for kubeadm",
+	} {
+		if strings.HasPrefix(image.Name, prefix) {
+			return fmt.Sprintf("ami: the image %s is %s, which does not join EKS without user data, and the node group has none: "+
+				"set bootstrap.configRef of the MachinePool to a NodeadmConfig, or remove the AMI: EKS then adds its own", image.Name, what)
+		}
+	}
+	return ""
 }
 
 // checkGroups checks the security groups that the manifest names.

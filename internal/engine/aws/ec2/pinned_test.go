@@ -40,6 +40,20 @@ func TestPinned(t *testing.T) {
 		spec.AMI.ID = aws.String("ami-00000000000000000")
 		enginetest.RequireRefused(t, m, a, node, "image")
 		spec.AMI.ID = nil
+		for _, key := range []*string{nil, aws.String("default")} {
+			spec.SSHKeyName = key
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Instances {
+					i.Key = "other"
+				}
+			})
+			if key == nil {
+				enginetest.RequireNoChange(t, m, a)
+			} else {
+				enginetest.RequireRefused(t, m, a, node, "key")
+			}
+			spec.SSHKeyName = nil
+		}
 		m.Deployments[0].Object.Spec.Template.Spec.FailureDomain = "us-east-1c"
 		enginetest.RequireRefused(t, m, a, node, "subnet")
 	})

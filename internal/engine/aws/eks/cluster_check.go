@@ -18,8 +18,13 @@ import (
 
 // Check implements graph.Checked: EKS refuses keys that it cannot use, versions of Kubernetes that it
 // does not offer, and upgrades for which it has an insight with an error. Without the permission to read
-// versions or insights, they are not checked.
+// versions or insights, they are not checked. EKS makes a grant for a key with the credentials of the caller (kms:CreateGrant), which the
+// policies of AWS managed keys permit to no principal of the account ("AWS managed keys", KMS developer guide;
+// https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/2432).
 func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if strings.Contains(k.Key, ":alias/aws/") {
+		return "encryptionConfig.provider: " + k.Key + " is a key that AWS manages, with which nobody may create the grant that EKS needs: name a key of yours", nil
+	}
 	if refusal, err = kms.Refusal(ctx, c, k.Key); refusal != "" || err != nil {
 		return text.Prefixed("encryptionConfig.provider: ", refusal), err
 	}

@@ -238,6 +238,10 @@ func TestClassRules(t *testing.T) {
 		"variable unknown":      {[]string{region, region + "    - {name: regoin, value: x}\n"}, `cluster.yaml:28: Cluster/quickstart spec.topology.variables[1].name: the ClusterClass has no variable "regoin" — its variables are instanceTypes, region, sshKeyName`},
 		"variable of no form":   {[]string{"value: us-east-1", "value: London"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": should match '^[a-z]+(-[a-z]+)+-[0-9]+$' — change the value`},
 		"variable of a type":    {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
+		"rule of a variable that is no CEL": {
+			[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "x-kubernetes-validations: [{rule: self.foo}]"},
+			`cluster.yaml:76: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema: the schema of the variable "region": rule compile error`,
+		},
 		"field unknown": {
 			[]string{"controlPlane: t3.large\n    workers", "controlPlan: t3.large\n    workers"},
 			`cluster.yaml:30: Cluster/quickstart spec.topology.variables[1].value.controlPlan: the schema of the variable "instanceTypes" has no such field — it has controlPlane, worker`,

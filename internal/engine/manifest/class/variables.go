@@ -189,6 +189,10 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	d.schema.Default(wrapped)
 	errs := d.schema.Validate(ctx, wrapped)
 	for _, err := range errs {
+		if strings.HasPrefix(err.Detail, brokenRule) { // no value satisfies it
+			e.fail(e.inSchema(d.Name), fmt.Sprintf("the schema of the variable %q: %s", d.Name, err.Detail), "correct the rule")
+			continue
+		}
 		e.fail(inside(at, err.Field, d.Name), fmt.Sprintf("the variable %q: %s", d.Name, explained(err)), fixOf(err))
 	}
 	if len(errs) == 0 {
@@ -201,6 +205,20 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 		}
 	}
 	return wrapped[d.Name]
+}
+
+// brokenRule begins the error about a value whose schema has a rule that is no CEL
+// (validateExpressions in apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go).
+const brokenRule = "rule compile error"
+
+// inSchema returns the place of the schema of a variable.
+func (e *expander) inSchema(variable string) Place {
+	for i, v := range e.class.Spec.Variables {
+		if v.Name == variable {
+			return e.inClass(indexed("variables", i)).Below("schema.openAPIV3Schema")
+		}
+	}
+	return e.inClass("variables")
 }
 
 // inside returns the place of a path that begins with the name of the variable.

@@ -159,6 +159,8 @@ func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 	meant := parent + suggest.Nearest(name, known)
 	if now := nameNow(o, path); now != "" {
 		fix, meant = "its name is now "+now, parent
+	} else if gone := l.goneFix(o, path); gone != "" {
+		what, fix, meant = "the field does not exist in "+o.Version+" any more, and "+manifest.VersionOld+" ignores it", gone, parent
 	} else if other := l.versionWith(o, path, name); other != "" {
 		what, meant = fmt.Sprintf("the field does not exist in %s, but in %s", o.Version, other), parent
 		switch gv := l.kinds[o.Kind].group + "/" + other; {
@@ -316,6 +318,7 @@ func (l *loader) base64Only(o *manifest.Entry) {
 				),
 			)
 			delete(m, name)
+			l.invalid[o] = append(l.invalid[o], yamldoc.Join(path, name))
 		}
 	}
 }

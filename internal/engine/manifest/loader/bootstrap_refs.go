@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 )
 
 // bootstrap returns the bootstrap configuration of a machine, or its template, which must
@@ -86,6 +87,9 @@ func (l *loader) secretKey(o *manifest.Entry, path, name, entry string) {
 	found.Used = true
 	s := l.cluster.Secrets[name]
 	if s == nil {
+		return
+	}
+	if slices.Contains(l.invalid[found], yamldoc.Join("data", entry)) { // it has one, which is no base64: that is reported
 		return
 	}
 	if _, ok := s.Data[entry]; !ok {

@@ -11,3 +11,13 @@ func KeyedLists(kind string) (paths []string) {
 	}
 	return paths
 }
+
+// GoneFields lists the fields that are reported as gone: "Kind path".
+func GoneFields() (all []string) {
+	for _, row := range goneFields() {
+		for _, kind := range row.kinds {
+			all = append(all, kind+" "+row.path)
+		}
+	}
+	return all
+}

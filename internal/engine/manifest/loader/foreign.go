@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // aside is an object of the input that is not used as an object of the cluster.
@@ -164,8 +162,13 @@ func (l *loader) refusesForeign() bool {
 			continue
 		}
 		choice := planes
-		if r.path == "spec.infrastructureRef" {
+		switch {
+		case r.path == "spec.infrastructureRef":
 			choice = manifest.KindAWSCluster
+		case strings.HasPrefix(r.path, "spec.infrastructure."):
+			choice = manifest.KindAWSClusterTemplate + ", and " + manifest.KindManagedClusterTemplate + " for EKS"
+		case strings.HasPrefix(r.path, "spec.controlPlane."):
+			choice = manifest.KindControlPlaneTemplate + ", and " + manifest.KindManagedPlaneTemplate + " for EKS"
 		}
 		l.foreignReference(r, choice)
 	}
@@ -220,7 +223,7 @@ func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 		l.unreadable = true
 		l.fail(o.Problem("kind", fmt.Sprintf("a %s changes other files", o.Kind), "build it first: kustomize build "+filepath.Dir(o.Lines[""].File)+pipe))
 	case o.Kind == kindMachineSet && manifest.IsClusterGroup(gv.Group):
-		l.machineSet(o, gv.Group)
+		l.sets = append(l.sets, o) // ignoreMade knows whether its MachineDeployment is there
 	case manifest.IsClusterGroup(gv.Group) && known:
 		what := fmt.Sprintf("%s is ignored: %s are not supported, and nothing in the input refers to it", o.Kind, p.what)
 		l.ignore(o, gv.Group, what, "")
@@ -242,6 +245,8 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 	switch {
 	case isOfManagement(gv.Group):
 		what, fix = "%s in %s is for a management cluster and is ignored", ""
+	case isOfDomain(gv.Group, "eksctl.io"):
+		what, fix = "%s in %s is for eksctl and is ignored", ""
 	case manifest.IsClusterGroup(gv.Group):
 		fix = ""
 	}
@@ -252,7 +257,7 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 // other clusters.
 func isOfManagement(group string) bool {
 	return slices.ContainsFunc([]string{
-		"argoproj.io", "cattle.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "weave.works",
+		"argoproj.io", "cattle.io", "crossplane.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "services.k8s.aws", "upbound.io", "weave.works",
 	}, func(domain string) bool { return isOfDomain(group, domain) })
 }
 
@@ -290,42 +295,4 @@ func recordKinds() map[string]string {
 		"ClusterResourceSetBinding": record, "IPAddress": record, "IPAddressClaim": record, "MachinePoolMachine": record,
 		"AWSMachinePoolMachine": record, "ProviderConfig": record, "HelmReleaseProxy": "the Helm add-on provider creates and maintains it",
 	}
-}
-
-// machineSet ignores the MachineSet of a MachineDeployment, and refuses others.
-func (l *loader) machineSet(o *manifest.Entry, group string) {
-	labels, _ := manifest.ValueAt(o.Value, "metadata.labels").(map[string]any)
-	if name := manifest.StringField(labels, "cluster.x-k8s.io/deployment-name"); name != "" {
-		l.ignore(o, group, fmt.Sprintf("MachineSet is ignored: it belongs to MachineDeployment/%s", name), "")
-		return
-	}
-	l.fail(o.Problem("kind", "MachineSet cannot be used: Cluster API creates it from a MachineDeployment", "replace it by a MachineDeployment"))
-	l.setAside(o, group, true)
-}
-
-// ignoreMade ignores the Machines that Cluster API makes from another object of the input, and
-// their parts: they are in what "kubectl get -o yaml" and "cluster export" print.
-func (l *loader) ignoreMade() {
-	l.objects = slices.DeleteFunc(l.objects, func(o *manifest.Entry) bool {
-		if !slices.Contains([]string{manifest.KindMachine, manifest.KindAWSMachine, manifest.KindConfig, manifest.KindEKSConfig, manifest.KindNodeadm}, o.Kind) {
-			return false
-		}
-		labels, _ := manifest.ValueAt(o.Value, "metadata.labels").(map[string]any)
-		for label, kind := range map[string]string{
-			clusterv1.MachineControlPlaneNameLabel: manifest.KindControlPlane,
-			clusterv1.MachineDeploymentNameLabel:   manifest.KindDeployment,
-			clusterv1.MachinePoolNameLabel:         manifest.KindPool,
-		} {
-			owner := manifest.StringField(labels, label)
-			if owner == "" || l.byKey[key{kind, o.Namespace, owner}] == nil {
-				continue
-			}
-			delete(l.byKey, key{o.Kind, o.Namespace, o.Name})
-			if o.Kind == manifest.KindMachine {
-				l.ignore(o, manifest.GroupCore, fmt.Sprintf("Machine is ignored: it belongs to %s/%s", kind, owner), "")
-			}
-			return true
-		}
-		return false
-	})
 }

@@ -318,7 +318,48 @@ func TestMadeObjects(t *testing.T) {
 	require.Len(t, ignored, 2, "a MachineSet and a Machine, and not its parts")
 	assert.Contains(t, ignored[1], " Machine/made kind: Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
 	_, err := manifests.Load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), input.LoadOptions{})
-	require.ErrorContains(t, err, "MachineSet cannot be used: Cluster API creates it from a MachineDeployment — replace it by a MachineDeployment")
+	require.ErrorContains(t, err, "a MachineSet without a MachineDeployment is not supported — write a MachineDeployment")
+	_, err = manifests.Load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "deployment-name", "other"), input.LoadOptions{})
+	require.ErrorContains(t, err, "the MachineSet belongs to MachineDeployment/other, which is not in the input — add the MachineDeployment")
+}
+
+// Objects that have lost their labels still have owners. There is one warning for a MachineSet and one for a Machine, and none for the parts
+// of the Machine, whether or not these have owners. A configuration that a pool owns and refers to is no part of a Machine.
+func TestMadeObjectsWithoutLabels(t *testing.T) {
+	made := func(kind, group, name, owner, spec string) string {
+		ownerKind, ownerName, _ := strings.Cut(owner, "/")
+		meta := "{name: " + name + "}"
+		if owner != "" {
+			meta = "{name: " + name + ", ownerReferences: [{apiVersion: a/v1, kind: " + ownerKind + ", name: " + ownerName + ", uid: x, controller: true}]}"
+		}
+		version := map[bool]string{true: "/v1beta2", false: "/v1beta1"}[strings.HasPrefix(kind, "AWS")]
+		return "---\napiVersion: " + group + version + "\nkind: " + kind + "\nmetadata: " + meta + "\nspec: " + spec + "\n"
+	}
+	const core, infra, boot = "cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io"
+	machine := func(owner string) string {
+		return made("Machine", core, "m", owner, "{clusterName: quickstart, bootstrap: {configRef: {apiVersion: "+boot+"/v1beta1, kind: KubeadmConfig, name: c}}, "+
+			"infrastructureRef: {apiVersion: "+infra+"/v1beta1, kind: AWSMachine, name: a}}")
+	}
+	set := made("MachineSet", core, "quickstart-md-0-x1y2z", "MachineDeployment/quickstart-md-0", "{clusterName: quickstart}")
+	aws := func(owner string) string {
+		return made("AWSMachine", infra, "a", owner, "{instanceType: t3.large, instanceID: i-0, providerID: 'aws:///a/i-0'}")
+	}
+	config := func(owner string) string { return made("KubeadmConfig", boot, "c", owner, "{joinConfiguration: {}}") }
+	for name, yaml := range map[string]string{
+		"owners":                   set + machine("MachineSet/quickstart-md-0-x1y2z") + aws("Machine/m") + config("Machine/m"),
+		"no MachineSet":            machine("MachineSet/quickstart-md-0-x1y2z") + aws("Machine/m") + config("Machine/m"),
+		"no owners of the parts":   machine("MachineSet/quickstart-md-0-x1y2z") + aws("") + config(""),
+		"owned by a control plane": machine("KubeadmControlPlane/quickstart-control-plane") + aws("Machine/m") + config("KubeadmControlPlane/quickstart-control-plane"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := manifests.MustLoad(t, quickstart(t)+yaml, input.LoadOptions{})
+			assert.Empty(t, c.Machines)
+			for _, w := range manifests.Warnings(c) {
+				assert.Contains(t, w, "is ignored: it belongs to")
+			}
+			assert.Len(t, manifests.Warnings(c), strings.Count(yaml, "kind: MachineSet\n")+1)
+		})
+	}
 }
 
 // Unknown fields are warnings on request.

@@ -47,6 +47,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	}
 	for _, o := range l.objects {
 		l.placeholders(o)
+		l.warnGone(o)
 	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
@@ -97,6 +98,7 @@ type loader struct {
 	dropped    bool                         // invalid values were removed: comparing objects has no meaning
 	invalid    map[*manifest.Entry][]string // the paths of these values
 	asides     []*aside                     // objects that are not used as objects of the cluster
+	sets       []*manifest.Entry            // MachineSets
 	told       map[string]bool              // what foreignReference has reported
 	classes    bool                         // the object of which placeholders are searched may belong to a ClusterClass
 	rendering  map[string]bool              // files of which is reported that they are templates

@@ -25,6 +25,14 @@ func TestManifestsOfOthers(t *testing.T) {
 			after: "apiVersion: gitops.weave.works/v1alpha1\nkind: GitopsCluster\nmetadata: {name: a}\n", warning: true,
 			want: "GitopsCluster in gitops.weave.works/v1alpha1 is for a management cluster and is ignored",
 		},
+		"object of eksctl": {
+			after: "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: a, region: us-east-1}\n", warning: true,
+			want: "ClusterConfig in eksctl.io/v1alpha5 is for eksctl and is ignored",
+		},
+		"object of Crossplane": {
+			after: "apiVersion: ec2.aws.upbound.io/v1beta1\nkind: VPC\nmetadata: {name: a}\n", warning: true,
+			want: "VPC in ec2.aws.upbound.io/v1beta1 is for a management cluster and is ignored",
+		},
 		"kind of Cluster API that is not used": {
 			after: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSRemediationTemplate\nmetadata: {name: a}\n", warning: true,
 			want: "AWSRemediationTemplate in infrastructure.cluster.x-k8s.io/v1beta2 is not part of a cluster and is ignored",
@@ -65,4 +73,14 @@ func TestTemplatesOfUsers(t *testing.T) {
 		input.LoadOptions{},
 	)
 	require.NoError(t, err)
+}
+
+// A value of a Secret that is no base64 is one problem: the key is there.
+func TestSecretThatIsNoBase64(t *testing.T) {
+	const config = "        configRef:\n          apiGroup: bootstrap.cluster.x-k8s.io\n          kind: KubeadmConfigTemplate\n          name: quickstart-md-0\n"
+	yaml := manifests.Edit(t, manifests.Plain(t), config, "        dataSecretName: boot\n") +
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\ndata: {value: '#!'}\n"
+	_, err := manifests.Load(t, yaml, input.LoadOptions{})
+	require.ErrorContains(t, err, "Secret/boot data.value: the value is not base64")
+	assert.NotContains(t, err.Error(), "has no key")
 }

@@ -24,12 +24,14 @@ type unsupportedField struct {
 // controllersSet is the remark about fields that controllers write.
 const controllersSet = "controllers set it"
 
+// writtenByCAPA is the remark about fields that CAPA's controllers write.
+const writtenByCAPA = "Cluster API Provider AWS writes what it has found"
+
 // pauses is the remark about fields that pause controllers.
 const pauses = "it pauses Cluster API's controllers, which this program does not run"
 
 // unsupportedFields lists all unsupported fields. Remove a field when it is implemented.
 func unsupportedFields() []unsupportedField {
-	const written = "Cluster API Provider AWS writes what it has found"
 	var (
 		cluster    = []string{manifest.KindCluster}
 		aws        = []string{manifest.KindAWSCluster}
@@ -64,11 +66,11 @@ func unsupportedFields() []unsupportedField {
 		{network, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
 		{network, "spec.network.vpc.carrierGatewayId", "", true, "the carrier gateway is created with the first public subnet in a Wavelength Zone"},
 		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
-		{network, "spec.network.vpc.tags", "", false, written + "; set additionalTags"},
-		{network, "spec.network.vpc.internetGatewayId", "", false, written},
-		{network, "spec.network.vpc.ipv6.egressOnlyInternetGatewayId", "", false, written},
-		{network, "spec.network.subnets[].routeTableId", "", false, written},
-		{network, "spec.network.subnets[].natGatewayId", "", false, written},
+		{network, "spec.network.vpc.tags", "", false, writtenByCAPA + "; set additionalTags"},
+		{network, "spec.network.vpc.internetGatewayId", "", false, writtenByCAPA},
+		{network, "spec.network.vpc.ipv6.egressOnlyInternetGatewayId", "", false, writtenByCAPA},
+		{network, "spec.network.subnets[].routeTableId", "", false, writtenByCAPA},
+		{network, "spec.network.subnets[].natGatewayId", "", false, writtenByCAPA},
 		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 
@@ -194,6 +196,10 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 				continue
 			}
 			p := o.Problem("", "is ignored: not supported yet", row.remark)
+			if !row.refuse && isReason(row.remark) { // nothing is missing here
+				reason, fix, _ := strings.Cut(row.remark, "; ")
+				p = o.Problem("", "has no effect: "+reason, fix)
+			}
 			p.Path, p.Position = path, o.Position(path)
 			if row.value != "" && row.value != "true" {
 				p.What = fmt.Sprintf("%q is not supported yet", row.value)
@@ -208,6 +214,13 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 			}
 		}
 	}
+}
+
+// isReason reports whether the remark about a field says why it has no effect, here and with Cluster API.
+func isReason(remark string) bool {
+	return slices.ContainsFunc([]string{
+		controllersSet, writtenByCAPA, pauses, "Cluster API has removed it", "Cluster API ignores it too", "Cluster API Provider AWS ignores it too",
+	}, func(reason string) bool { return strings.HasPrefix(remark, reason) })
 }
 
 // isUnset reports whether a field has the value of one that is not set. An annotation counts by its name, and {} may be

@@ -2,7 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"slices"
+	"strings"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -86,4 +89,56 @@ func (c *checks) checkFamily(o *manifest.Entry, path, address string, services n
 			),
 		)
 	}
+}
+
+// unreachable says why an address, which may have a port, cannot lead to the API server; "" if it can. In a VPC that the run creates, AWS
+// chooses the addresses of the load balancer and of the machines ("Subnets" of CreateLoadBalancer: Cluster API Provider AWS names no private
+// addresses), and nothing else is there. An address of Services is that of no machine.
+func (c *checks) unreachable(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || c.cluster.Infra == nil || c.managed || c.cluster.External {
+		return ""
+	}
+	if ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() {
+		return fmt.Sprintf("%s is not an address of an API server", ip)
+	}
+	for _, block := range Services(c.cluster) {
+		if p, err := netip.ParsePrefix(block); err == nil && p.Contains(ip) {
+			return fmt.Sprintf("%s is an address of Services (%s), which machines have only after they have joined", ip, block)
+		}
+	}
+	vpc := &c.cluster.Infra.Spec.NetworkSpec.VPC
+	if vpc.ID != "" {
+		return ""
+	}
+	for _, block := range vpcBlocks(vpc) {
+		if p, err := netip.ParsePrefix(block); err == nil && p.Contains(ip) {
+			return fmt.Sprintf("%s is in the VPC that the run creates (%s), in which AWS chooses the addresses of load balancers and machines", ip, block)
+		}
+	}
+	return ""
+}
+
+// isInScripts reports whether a command or a file of a configuration contains the host of an address: it may give the machine that address.
+func isInScripts(value any, address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(x any) bool { return isInScripts(x, address) })
+	case map[string]any:
+		for name, below := range v {
+			runs := slices.Contains([]string{"preKubeadmCommands", "bootCommands", "files"}, name)
+			if runs && strings.Contains(fmt.Sprint(below), host) || isInScripts(below, address) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -471,7 +471,7 @@ func TestWarningsOfEKS(t *testing.T) {
 			[]string{"      version: 1.34.2\n", "      version: 1.34.2\n      deletion: {nodeDrainTimeoutSeconds: 60}\n", "  minSize: 1\n", "  minSize: 1\n  providerIDList: [aws:///a/i-1]\n"},
 			[]string{
 				"cluster.yaml:46: MachinePool/farm-pool spec.template.spec.deletion: is ignored: not supported yet",
-				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: is ignored: not supported yet — controllers set it",
+				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: has no effect: controllers set it",
 			},
 		},
 		{

@@ -60,6 +60,8 @@ func (c *checks) checkJoinAddress(o *manifest.Entry, path, address string) {
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not a host with a port", address), "remove it: the run sets it"))
 	case is(cluster.Host, cluster.Port):
 	case c.cluster.Infra != nil && is(c.cluster.Infra.Spec.ControlPlaneEndpoint.Host, c.cluster.Infra.Spec.ControlPlaneEndpoint.Port):
+	case c.unreachable(address) != "" && !isInScripts(o.Value, address):
+		c.fail(o.Problem(path, c.unreachable(address)+": no machine could join", "remove it: the run sets the address of the load balancer"))
 	default:
 		c.warn(
 			o.Problem(path, "the machines use this address of the API server instead of that of the load balancer", "remove it, unless it leads to the load balancer"),

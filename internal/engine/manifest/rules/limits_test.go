@@ -29,7 +29,7 @@ func TestLimitsOfPools(t *testing.T) {
 		return []string{group, "metadata:\n  name: eks-pool-0\n  annotations: {clusterawsadm/instance-types: '" + types(n, "m%d.large") + "'}\nspec:\n  amiType: AL2023_x86_64_STANDARD\n"}
 	}
 	overrides := func(n int) []string {
-		return []string{mixed, "    overrides: [" + types(n, "{instanceType: m%d.large}") + "]\n"}
+		return []string{mixed, "    overrides: [" + types(n, "{instanceType: x%d.large}") + "]\n"}
 	}
 	release := func(version string) []string {
 		return []string{"  instanceType: t3.large\n", "  instanceType: t3.large\n  amiVersion: " + version + "\n"}

@@ -36,7 +36,9 @@ func (c *checks) checkShellVariables(o *manifest.Entry, prefix string, spec *boo
 				"nothing replaces "+variable+": no shell reads the configuration of kubeadm",
 				"replace it in preKubeadmCommands, for example with envsubst, or write a value",
 			)
-			if len(commands) == 0 && strings.HasSuffix(p.path, ".nodeRegistration.name") {
+			// "cluster import" writes neither commands nor a Container Linux Config if it does not know them.
+			known := len(commands) == 0 && (spec.Format != bootstrapv1.Ignition || spec.Ignition.ContainerLinuxConfig.AdditionalConfig != "")
+			if known && strings.HasSuffix(p.path, ".nodeRegistration.name") {
 				problem.What += ", and kubeadm refuses it as the name of a Node"
 				c.failFirst(problem)
 				return

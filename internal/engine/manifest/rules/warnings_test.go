@@ -58,7 +58,7 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			"another address of the API server",
-			[]string{"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: '10.0.1.1:6443'}\n    initConfiguration:\n"},
+			[]string{"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: '10.9.1.1:6443'}\n    initConfiguration:\n"},
 			"cluster.yaml:84: KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.controlPlaneEndpoint: the machines use this address of the API server instead of that of the load balancer — remove it, unless it leads to the load balancer",
 		},
 		{
@@ -77,12 +77,12 @@ func TestWarnings(t *testing.T) {
 		{
 			"paused",
 			[]string{"  clusterNetwork:\n", "  paused: true\n  clusterNetwork:\n"},
-			"cluster.yaml:15: Cluster/quick spec.paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
+			"cluster.yaml:15: Cluster/quick spec.paused: has no effect: it pauses Cluster API's controllers, which this program does not run",
 		},
 		{
 			"paused by annotation",
 			[]string{"  labels:\n    cni", "  annotations: {cluster.x-k8s.io/paused: ''}\n  labels:\n    cni"},
-			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
+			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: has no effect: it pauses Cluster API's controllers, which this program does not run",
 		},
 		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {RootlessControlPlane: true}}\n    initConfiguration:\n"}, ""},
 		{
@@ -109,7 +109,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"what CAPA writes",
 			[]string{"    loadBalancerType: nlb\n", "    loadBalancerType: nlb\n  network: {vpc: {internetGatewayId: igw-1}}\n"},
-			"cluster.yaml:36: AWSCluster/quick spec.network.vpc.internetGatewayId: is ignored: not supported yet — Cluster API Provider AWS writes what it has found",
+			"cluster.yaml:36: AWSCluster/quick spec.network.vpc.internetGatewayId: has no effect: Cluster API Provider AWS writes what it has found",
 		},
 		{
 			"health check",

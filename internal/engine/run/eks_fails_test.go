@@ -357,7 +357,7 @@ func TestVersionThatEKSDoesNotOffer(t *testing.T) {
 		var refused *plan.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Len(t, refused.Reasons, 1)
-		require.ErrorContains(t, err, "EKS does not offer Kubernetes 1.60: use one of v1.")
+		require.ErrorContains(t, err, "spec.version): version: EKS does not offer Kubernetes 1.60: use one of v1.")
 		require.NotContains(t, err.Error(), "optimized-ami")
 	})
 }

@@ -156,7 +156,7 @@ func (k *Cluster) CheckVersion(ctx context.Context, c *cloud.Clients) (refusal s
 		}
 		names = append(names, "v"+v.Version)
 	}
-	return fmt.Sprintf("EKS does not offer Kubernetes %s: use one of %s", k.Version, strings.Join(names, ", ")), nil
+	return fmt.Sprintf("version: EKS does not offer Kubernetes %s: use one of %s", k.Version, strings.Join(names, ", ")), nil
 }
 
 // checkSupport refuses the upgrade policy standard for a version whose standard support has ended ("Disable EKS extended

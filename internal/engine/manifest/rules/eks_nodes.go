@@ -31,6 +31,11 @@ func (c *checks) checkNodeImage(o *manifest.Entry, path string, spec infrav1.AWS
 	}
 	path += ".ami.eksLookupType"
 	switch version, without := c.withoutAL2(); {
+	case old && without && script: // the AMIs of Amazon Linux 2023 do not read an EKSConfig
+		c.fail(o.Problem(
+			path, fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", kind, version),
+			fmt.Sprintf("set it to %s, and use a NodeadmConfig instead of the EKSConfig", successor),
+		))
 	case old && without:
 		c.fail(o.Problem(path, fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", kind, version), fmt.Sprintf("set it to %s", successor)))
 	case old && nodeadm:

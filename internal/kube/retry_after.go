@@ -42,34 +42,42 @@ type patient struct {
 func (t *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		answer, err := t.timed(r)
-		if err == nil && isBusy(answer.StatusCode) && answer.Header.Get("Retry-After") == "" && t.again(r, tries) {
+		switch {
+		case err == nil && isBusy(answer) && t.again(r, tries):
 			_ = answer.Body.Close()
 			r = repeated(r)
-			continue
-		}
-		if err == nil {
+		case err == nil:
 			t.answered.Store(true)
 			if s, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad == nil && time.Duration(s)*time.Second > longestRetryAfter {
 				answer.Header.Del("Retry-After")
 			}
 			return answer, nil
-		}
-		lost := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
-		passes := lost || errors.Is(err, errTimeout) || errors.As(err, new(*net.OpError)) || errors.As(err, new(*net.DNSError))
-		if passes && t.again(r, tries) {
+		case isOfNetwork(err) && t.again(r, tries):
 			r = repeated(r)
-			continue
+		case isLost(err):
+			return nil, &lostError{err}
+		default:
+			return nil, err
 		}
-		if lost {
-			err = &lostError{err}
-		}
-		return nil, err
 	}
 }
 
-// isBusy reports whether an API server answers so when it is overloaded, or has no etcd for a moment.
-func isBusy(status int) bool {
-	switch status {
+// isLost reports whether a connection was closed before an answer came.
+func isLost(err error) bool {
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// isOfNetwork reports whether an error says nothing about the request: no connection, no answer, or no address.
+func isOfNetwork(err error) bool {
+	return isLost(err) || errors.Is(err, errTimeout) || errors.As(err, new(*net.OpError)) || errors.As(err, new(*net.DNSError))
+}
+
+// isBusy reports whether an API server answers so when it is overloaded, or has no etcd for a moment, and does not say for how long.
+func isBusy(answer *http.Response) bool {
+	if answer.Header.Get("Retry-After") != "" {
+		return false
+	}
+	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}

@@ -34,7 +34,15 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 
 // A read or a dry run without an answer is repeated on the clock of the run, and a write is not. client-go repeats nothing on the system clock.
 func TestLostAnswers(t *testing.T) {
-	reset, refused, unknown := &net.OpError{Op: "read", Err: syscall.ECONNRESET}, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{Err: "no such host"}
+	reset, refused, unknown := &net.OpError{
+		Op:  "read",
+		Err: syscall.ECONNRESET,
+	}, &net.OpError{
+		Op:  "dial",
+		Err: syscall.ECONNREFUSED,
+	}, &net.DNSError{
+		Err: "no such host",
+	}
 	for _, x := range []struct {
 		name, method, path string
 		answered           bool
@@ -107,7 +115,12 @@ func TestNoAnswer(t *testing.T) {
 
 func client(t *testing.T, answer answering) *Client {
 	t.Helper()
-	c, err := New(Access{Server: "https://example.com"}, func(Access) http.RoundTripper { return answer }, func(rt http.RoundTripper) http.RoundTripper { return rt }, nil)
+	c, err := New(
+		Access{Server: "https://example.com"},
+		func(Access) http.RoundTripper { return answer },
+		func(rt http.RoundTripper) http.RoundTripper { return rt },
+		nil,
+	)
 	require.NoError(t, err)
 	return c
 }

@@ -35,7 +35,10 @@ func (r nodeRegistration) nameRefused(files map[string]string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters", r.Name)
+	return fmt.Sprintf(
+		"kubeadm: nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters",
+		r.Name,
+	)
 }
 
 // argument returns an extra argument of a component; "" for none.

@@ -26,7 +26,9 @@ func TestImagesWithoutUserData(t *testing.T) {
 	}
 	for name, c := range map[string]edited{
 		"of EKS": {
-			file, []string{batch, none}, nil,
+			file,
+			[]string{batch, none},
+			nil,
 			`ami: the image amazon-eks-\S+ is one of EKS, which does not join EKS without user data, and the node group has none: set bootstrap.configRef`,
 		},
 		"of one's own": {file, []string{batch, none, "eksLookupType: AmazonLinux2023\n    instanceType: m6g", "id: " + own + "\n    instanceType: m6g"}, golden, ""},

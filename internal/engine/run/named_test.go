@@ -162,7 +162,9 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops"}
 		}, ""},
 		"AWS's own key for Secrets": {
-			enginetest.EKSSmall, []string{version, version + "  encryptionConfig: {provider: 'arn:aws:kms:us-east-1:123456789012:alias/aws/eks', resources: [secrets]}\n"}, nil,
+			enginetest.EKSSmall,
+			[]string{version, version + "  encryptionConfig: {provider: 'arn:aws:kms:us-east-1:123456789012:alias/aws/eks', resources: [secrets]}\n"},
+			nil,
 			`spec.encryptionConfig.provider\): encryptionConfig.provider: \S+ is a key that AWS manages`,
 		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},

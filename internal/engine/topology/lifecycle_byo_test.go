@@ -90,7 +90,11 @@ func TestContradictedRoutes(t *testing.T) {
 	require.Contains(t, said[0], "subnet subnet-0000000000000002a has no route to an internet gateway: it is used as a private subnet")
 	said = told(enginetest.Rewritten(t, enginetest.ByoVPC, "isPublic: true", "isPublic: false"))
 	require.Len(t, said, 2)
-	require.Contains(t, said[0], "subnet subnet-0000000000000001a has a route to an internet gateway, or the role tag of public subnets: it is used as a public subnet")
+	require.Contains(
+		t,
+		said[0],
+		"subnet subnet-0000000000000001a has a route to an internet gateway, or the role tag of public subnets: it is used as a public subnet",
+	)
 }
 
 // A plan with an internet-facing load balancer is refused if there is no public subnet.

@@ -18,15 +18,18 @@ func TestZonesWithoutSubnets(t *testing.T) {
 		want string
 	}{
 		"of a MachineDeployment": {
-			enginetest.Quickstart, []string{"      bootstrap:\n", "      failureDomain: us-east-1\n      bootstrap:\n"},
+			enginetest.Quickstart,
+			[]string{"      bootstrap:\n", "      failureDomain: us-east-1\n      bootstrap:\n"},
 			`MachineDeployment/quickstart-md-0 spec.template.spec.failureDomain: the cluster has no private subnet in us-east-1: us-east-1 is a region, and its zones are us-east-1a`,
 		},
 		"of a node group": {
-			"eks-templates.yaml", []string{"  amiType: CUSTOM\n", "  amiType: CUSTOM\n  availabilityZones: [us-east-1]\n"},
+			"eks-templates.yaml",
+			[]string{"  amiType: CUSTOM\n", "  amiType: CUSTOM\n  availabilityZones: [us-east-1]\n"},
 			`AWSManagedMachinePool/eks-templates-batch spec.availabilityZones: there is no private subnet in us-east-1: us-east-1 is a region`,
 		},
 		"subnet of a node group": {
-			"eks-templates.yaml", []string{"  amiType: CUSTOM\n", "  amiType: CUSTOM\n  subnetIDs: [subnet-0123456789abcdef0]\n"},
+			"eks-templates.yaml",
+			[]string{"  amiType: CUSTOM\n", "  amiType: CUSTOM\n  subnetIDs: [subnet-0123456789abcdef0]\n"},
 			`AWSManagedMachinePool/eks-templates-batch spec.subnetIDs: subnet subnet-0123456789abcdef0 is not one of the cluster's`,
 		},
 	} {

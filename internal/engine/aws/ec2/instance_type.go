@@ -117,9 +117,11 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 			out.Strategies = append(out.Strategies, string(s))
 		}
 	}
-	out.ENA, out.TPM = t.NetworkInfo != nil && t.NetworkInfo.EnaSupport == types.EnaSupportRequired, t.NitroTpmSupport == types.NitroTpmSupportSupported
-	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
-	out.NoIPv6 = t.NetworkInfo != nil && t.NetworkInfo.Ipv6Supported != nil && !*t.NetworkInfo.Ipv6Supported
+	out.TPM = t.NitroTpmSupport == types.NitroTpmSupportSupported
+	if n := t.NetworkInfo; n != nil {
+		out.ENA, out.EFA = n.EnaSupport == types.EnaSupportRequired, aws.ToBool(n.EfaSupported)
+		out.NoIPv6 = n.Ipv6Supported != nil && !*n.Ipv6Supported
+	}
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
 		out.VCPUs = *t.VCpuInfo.DefaultVCpus

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // aside is an object of the input that is not used as an object of the cluster.
@@ -257,7 +258,17 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 // other clusters.
 func isOfManagement(group string) bool {
 	return slices.ContainsFunc([]string{
-		"argoproj.io", "cattle.io", "crossplane.io", "fluxcd.io", "karmada.io", "mirantis.com", "open-cluster-management.io", "projectsveltos.io", "services.k8s.aws", "upbound.io", "weave.works",
+		"argoproj.io",
+		"cattle.io",
+		"crossplane.io",
+		"fluxcd.io",
+		"karmada.io",
+		"mirantis.com",
+		"open-cluster-management.io",
+		"projectsveltos.io",
+		"services.k8s.aws",
+		"upbound.io",
+		"weave.works",
 	}, func(domain string) bool { return isOfDomain(group, domain) })
 }
 

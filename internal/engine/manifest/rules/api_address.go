@@ -106,18 +106,21 @@ func (c *checks) unreachable(address string) string {
 	if ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() {
 		return fmt.Sprintf("%s is not an address of an API server", ip)
 	}
-	for _, block := range Services(c.cluster) {
-		if p, err := netip.ParsePrefix(block); err == nil && p.Contains(ip) {
-			return fmt.Sprintf("%s is an address of Services (%s), which machines have only after they have joined", ip, block)
-		}
+	if block := blockOf(ip, Services(c.cluster)); block != "" {
+		return fmt.Sprintf("%s is an address of Services (%s), which machines have only after they have joined", ip, block)
 	}
 	vpc := &c.cluster.Infra.Spec.NetworkSpec.VPC
-	if vpc.ID != "" {
-		return ""
+	if block := blockOf(ip, vpcBlocks(vpc)); vpc.ID == "" && block != "" {
+		return fmt.Sprintf("%s is in the VPC that the run creates (%s), in which AWS chooses the addresses of load balancers and machines", ip, block)
 	}
-	for _, block := range vpcBlocks(vpc) {
+	return ""
+}
+
+// blockOf returns the block that contains an address; "" for none.
+func blockOf(ip netip.Addr, blocks []string) string {
+	for _, block := range blocks {
 		if p, err := netip.ParsePrefix(block); err == nil && p.Contains(ip) {
-			return fmt.Sprintf("%s is in the VPC that the run creates (%s), in which AWS chooses the addresses of load balancers and machines", ip, block)
+			return block
 		}
 	}
 	return ""

@@ -98,8 +98,12 @@ func TestShellVariables(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, warnings, by)
 	}
-	warnings, err = load("          value: external\n    joinConfiguration", "          value: external\n        - name: node-ip\n          value: $${OWN_IP}\n    joinConfiguration",
-		commands, "    preKubeadmCommands: [/opt/bin/prepare]\n")
+	warnings, err = load(
+		"          value: external\n    joinConfiguration",
+		"          value: external\n        - name: node-ip\n          value: $${OWN_IP}\n    joinConfiguration",
+		commands,
+		"    preKubeadmCommands: [/opt/bin/prepare]\n",
+	)
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(warnings, "\n"), "nothing replaces ${OWN_IP}")
 }

@@ -72,8 +72,10 @@ func TestKnownRules(t *testing.T) {
 		{"protocol of the pod network", quick, network, network + "  network: {cni: {cniIngressRules: [{description: x, protocol: vxlan, fromPort: 1, toPort: 2}]}}\n", `"vxlan" is not a protocol of rules`},
 		{"health check", quick, lb, lb + "    healthCheck: {timeoutSeconds: 7}\n", "7 is more than the time between two health checks, 5 seconds"},
 		{"protocol of health checks", quick, lb, lb + "    healthCheckProtocol: TLS\n", "does not check health by TLS"},
-		{"join address in the new VPC", quick, cluster, cluster + "      controlPlaneEndpoint: 10.0.1.1:6443\n",
-			"10.0.1.1 is in the VPC that the run creates (10.0.0.0/16), in which AWS chooses the addresses of load balancers and machines: no machine could join"},
+		{
+			"join address in the new VPC", quick, cluster, cluster + "      controlPlaneEndpoint: 10.0.1.1:6443\n",
+			"10.0.1.1 is in the VPC that the run creates (10.0.0.0/16), in which AWS chooses the addresses of load balancers and machines: no machine could join",
+		},
 		{"join address of Services", quick, cluster, cluster + "      controlPlaneEndpoint: 10.96.0.1:6443\n", "10.96.0.1 is an address of Services (10.96.0.0/12)"},
 		{"no join address", quick, cluster, cluster + "      controlPlaneEndpoint: 0.0.0.0:6443\n", "0.0.0.0 is not an address of an API server"},
 		{"host in the new VPC", quick, lb, lb + "  controlPlaneEndpoint: {host: 10.0.1.1, port: 6443}\n", "10.0.1.1 is in the VPC that the run creates (10.0.0.0/16), in which AWS chooses"},

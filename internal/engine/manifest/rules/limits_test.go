@@ -26,7 +26,10 @@ func TestLimitsOfPools(t *testing.T) {
 		mixed = "    overrides:\n    - instanceType: m6i.large\n    - instanceType: m5.large\n    - instanceType: m5.xlarge\n"
 	)
 	several := func(n int) []string {
-		return []string{group, "metadata:\n  name: eks-pool-0\n  annotations: {clusterawsadm/instance-types: '" + types(n, "m%d.large") + "'}\nspec:\n  amiType: AL2023_x86_64_STANDARD\n"}
+		return []string{
+			group,
+			"metadata:\n  name: eks-pool-0\n  annotations: {clusterawsadm/instance-types: '" + types(n, "m%d.large") + "'}\nspec:\n  amiType: AL2023_x86_64_STANDARD\n",
+		}
 	}
 	overrides := func(n int) []string {
 		return []string{mixed, "    overrides: [" + types(n, "{instanceType: x%d.large}") + "]\n"}

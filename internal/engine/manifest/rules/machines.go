@@ -79,7 +79,9 @@ func (c *checks) warnOfHardware(o *manifest.Entry, path string, spec *infrav1.AW
 func (c *checks) checkType(o *manifest.Entry, path, name string) {
 	family, _, _ := strings.Cut(name, ".")
 	if slices.Contains([]string{"c1", "m1", "m2", "t1"}, family) {
-		c.fail(o.Problem(path, name+" launches no image with hardware virtualization (HVM), which all images of Kubernetes have", "use another type, such as t3.large"))
+		c.fail(
+			o.Problem(path, name+" launches no image with hardware virtualization (HVM), which all images of Kubernetes have", "use another type, such as t3.large"),
+		)
 	}
 }
 

@@ -143,7 +143,7 @@ func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSMa
 	}
 	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
 	switch date := releaseDate(*spec.AMIVersion); {
-	case found != nil && len(found) > 1 && (date == nil || date.Year() < firstEKS):
+	case len(found) > 1 && (date == nil || date.Year() < firstEKS):
 		c.fail(group.Problem(
 			"spec.amiVersion",
 			fmt.Sprintf("%s has no date on which EKS can have published it", *spec.AMIVersion),

@@ -275,9 +275,13 @@ func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLo
 func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Targets, opts ...graph.Option) (added []graph.Resource) {
 	opts = append(opts, graph.With(graph.SharedWith(lbs.living...)))
 	for _, t := range lbs.targets {
+		isAPI := t.name == "api" || t.name == "secondary/api" // the other ports may have nothing that listens
+		if len(like.Living) > 0 && !isAPI {
+			continue
+		}
 		r := like
 		r.Group, r.Shared, r.Existing = t.group, like.Shared || t.existing != nil, t.existing
-		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // the other ports may have nothing that listens
+		r.Healthy = like.Healthy && isAPI
 		added = append(added, graph.Add(g, plan.ID("targets/"+t.name+suffix), &r, opts...))
 	}
 	if lbs.classic != nil {

@@ -34,6 +34,14 @@ func (t *ClassicTargets) Needs() []graph.Edge {
 	return needs
 }
 
+// Identify implements graph.Identified, as that of Targets.
+func (t *ClassicTargets) Identify(ctx context.Context, c *cloud.Clients, _ *TargetsState) (*TargetsState, error) {
+	if len(t.Living) > 0 {
+		return nil, nil
+	}
+	return t.Find(ctx, c)
+}
+
 // Find implements graph.Desired.
 func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	lb, ok := t.LoadBalancer.Found()

@@ -58,9 +58,9 @@ func (t *Targets) Needs() []graph.Edge {
 }
 
 // Identify implements graph.Identified. Targets are deleted with their group, unless it is not the
-// cluster's.
+// cluster's. Living machines are among the targets that other resources of the graph deregister.
 func (t *Targets) Identify(ctx context.Context, c *cloud.Clients, _ *TargetsState) (*TargetsState, error) {
-	if !t.Shared {
+	if !t.Shared || len(t.Living) > 0 {
 		return nil, nil
 	}
 	return t.Find(ctx, c)

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -13,13 +14,8 @@ type ignitionConfig struct {
 	Ignition struct {
 		Config struct{ Append, Merge []ignitionSource }
 	}
-	Networkd struct {
-		Units []struct {
-			Name    string
-			Dropins []struct{ Name string }
-		}
-	}
-	Passwd struct {
+	Networkd struct{ Units []ignitionUnit }
+	Passwd   struct {
 		Users, Groups []struct{ Name string }
 	}
 	Storage struct {
@@ -33,12 +29,12 @@ type ignitionConfig struct {
 		Directories []ignitionNode
 		Links       []ignitionNode
 	}
-	Systemd struct {
-		Units []struct {
-			Name    string
-			Dropins []struct{ Name string }
-		}
-	}
+	Systemd struct{ Units []ignitionUnit }
+}
+
+type ignitionUnit struct {
+	Name    string
+	Dropins []struct{ Name string }
 }
 
 type ignitionSource struct{ Source string }
@@ -58,12 +54,7 @@ func ignitionRefused(data []byte) string {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return "not a config: " + err.Error()
 	}
-	for _, why := range []string{c.sourcesRefused(), c.unitsRefused(), c.filesystemsRefused(), c.nodesRefused()} {
-		if why != "" {
-			return why
-		}
-	}
-	return ""
+	return cmp.Or(c.sourcesRefused(), c.unitsRefused(), c.filesystemsRefused(), c.nodesRefused())
 }
 
 func (c *ignitionConfig) sourcesRefused() string {
@@ -90,23 +81,18 @@ func isSource(source string) bool {
 }
 
 func (c *ignitionConfig) unitsRefused() string {
-	for _, u := range c.Systemd.Units {
-		if !slices.Contains(strings.Fields(".service .socket .device .mount .automount .swap .target .path .timer .snapshot .slice .scope"), path.Ext(u.Name)) {
-			return fmt.Sprintf("invalid systemd unit extension: %q", u.Name)
+	const ofSystemd = ".service .socket .device .mount .automount .swap .target .path .timer .snapshot .slice .scope"
+	return cmp.Or(extensionsRefused("systemd", ofSystemd, c.Systemd.Units), extensionsRefused("networkd", ".link .netdev .network", c.Networkd.Units))
+}
+
+func extensionsRefused(kind, extensions string, units []ignitionUnit) string {
+	for _, u := range units {
+		if !slices.Contains(strings.Fields(extensions), path.Ext(u.Name)) {
+			return fmt.Sprintf("invalid %s unit extension: %q", kind, u.Name)
 		}
 		for _, d := range u.Dropins {
 			if path.Ext(d.Name) != ".conf" {
-				return fmt.Sprintf("invalid systemd drop-in extension: %q", d.Name)
-			}
-		}
-	}
-	for _, u := range c.Networkd.Units {
-		if !slices.Contains(strings.Fields(".link .netdev .network"), path.Ext(u.Name)) {
-			return fmt.Sprintf("invalid networkd unit extension: %q", u.Name)
-		}
-		for _, d := range u.Dropins {
-			if path.Ext(d.Name) != ".conf" {
-				return fmt.Sprintf("invalid networkd drop-in extension: %q", d.Name)
+				return fmt.Sprintf("invalid %s drop-in extension: %q", kind, d.Name)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (b *Booted) readIgnition(userData []byte) error {
 	case err != nil:
 		return err
 	case b.secret(text):
-		b.LeftOut = append(b.LeftOut, "ignition.containerLinuxConfig.additionalConfig, which may contain a secret")
+		b.LeftOut = append(b.LeftOut, additionalConfig+", which may contain a secret")
 	default:
 		b.Spec.Ignition.ContainerLinuxConfig.AdditionalConfig = text
 	}

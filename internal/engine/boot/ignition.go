@@ -40,7 +40,7 @@ const rootFilesystem = "root"
 func renderIgnition(in *input) ([]byte, error) {
 	config := ignConfig{Ignition: ignMeta{Version: ignitionVersion}}
 	if len(in.spec.BootCommands) > 0 {
-		return nil, errors.New("bootCommands: not supported by Ignition: use a systemd unit in ignition.containerLinuxConfig.additionalConfig")
+		return nil, errors.New("bootCommands: not supported by Ignition: use a systemd unit in " + additionalConfig)
 	}
 	enabled := true
 	config.Systemd.Units = []ignUnit{{Name: "kubeadm.service", Enabled: &enabled, Contents: kubeadmUnit}}
@@ -54,7 +54,7 @@ func renderIgnition(in *input) ([]byte, error) {
 	}
 	if extra := in.spec.Ignition.ContainerLinuxConfig; extra.AdditionalConfig != "" {
 		if err := mergeContainerLinuxConfig(&config, extra); err != nil {
-			return nil, fmt.Errorf("ignition.containerLinuxConfig.additionalConfig: %w", err)
+			return nil, fmt.Errorf(additionalConfig+": %w", err)
 		}
 	}
 	out, err := json.Marshal(config)

@@ -45,7 +45,7 @@ func ignitionDisk(p bootstrapv1.Partition) (ignDisk, error) {
 		return ignDisk{}, fmt.Errorf("tableType: Ignition writes gpt only, not %s", p.TableType)
 	}
 	if len(p.DiskLayout) > 0 {
-		return ignDisk{}, errors.New("diskLayout: Ignition does not support sizes in percent: use storage.disks in ignition.containerLinuxConfig.additionalConfig")
+		return ignDisk{}, errors.New("diskLayout: Ignition does not support sizes in percent: use storage.disks in " + additionalConfig)
 	}
 	disk := ignDisk{Device: p.Device, WipeTable: isTrue(p.Overwrite)}
 	if isTrue(p.Layout) {

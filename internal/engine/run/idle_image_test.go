@@ -6,7 +6,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// EKS adds no user data to an AMI of the manifest. Its own AMIs never join without; another one may do that by itself.
+// EKS adds no user data if the launch template sets an AMI. Without user data, the AMIs of EKS never join the cluster; a custom AMI may.
 func TestImagesWithoutUserData(t *testing.T) {
 	const (
 		file  = "eks-templates.yaml"

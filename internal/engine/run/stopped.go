@@ -52,14 +52,16 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 // to them.
 func (l *Looking) runsAgain(stopped *cloud.Stopped) bool {
 	isControlPlane := func(m ec2.InstanceState) bool { return m.Tags[cloud.RoleTag] == topology.RoleControlPlane }
-	isStopped := func(m ec2.InstanceState) bool { return m.Stopped }
-	return slices.ContainsFunc(l.Inventory.Machines, isControlPlane) && !slices.ContainsFunc(l.Inventory.Machines, isStopped) &&
-		(stopped.Starting || !l.looksStopped())
+	return slices.ContainsFunc(l.Inventory.Machines, isControlPlane) && !l.hasStoppedMachine() && (stopped.Starting || !l.looksStopped())
+}
+
+func (l *Looking) hasStoppedMachine() bool {
+	return slices.ContainsFunc(l.Inventory.Machines, func(m ec2.InstanceState) bool { return m.Stopped })
 }
 
 // looksStopped reports whether a machine is stopped, or a pool is empty. Machines of pools are not in the graph.
 func (l *Looking) looksStopped() bool {
-	return slices.ContainsFunc(l.Inventory.Machines, func(m ec2.InstanceState) bool { return m.Stopped }) ||
+	return l.hasStoppedMachine() ||
 		slices.ContainsFunc(l.Built.Resources(), func(n graph.Resource) bool { return IsStopped(n.Observed()) })
 }
 

@@ -54,7 +54,7 @@ func addLiving(g *graph.Graph, in inputs, lbs loadBalancers, planned machinePlan
 // runningControlPlane lists the machines of the control plane that a load balancer accepts.
 func (in inputs) runningControlPlane() (ids []string) {
 	for _, m := range in.inv.Machines {
-		if m.Tags[cloud.RoleTag] == RoleControlPlane && m.IsRunning() {
+		if isControlPlane(m) && m.IsRunning() {
 			ids = append(ids, m.ID)
 		}
 	}

@@ -541,7 +541,7 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	return n
 }
 
-// otherRoutes warns about an existing subnet whose isPublic in the manifest is not what its routes say.
+// otherRoutes returns a warning if the field isPublic of an existing subnet contradicts the routes of the subnet.
 func (in inputs) otherRoutes(s subnet, isPublic bool) []string {
 	what := "has no route to an internet gateway: it is used as a private subnet"
 	if s.public {

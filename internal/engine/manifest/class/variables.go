@@ -49,6 +49,9 @@ func (e *expander) variables(ctx context.Context) {
 	}
 }
 
+// inSchema returns the place of the schema of the variable.
+func (d *definition) inSchema() Place { return d.place.Below("schema.openAPIV3Schema") }
+
 func (e *expander) definitions(ctx context.Context) map[string]*definition {
 	all := map[string]*definition{}
 	for i, v := range e.class.Spec.Variables {
@@ -64,17 +67,17 @@ func (e *expander) definitions(ctx context.Context) map[string]*definition {
 		all[v.Name] = d
 		schema, err := compile(v)
 		if err != nil {
-			e.fail(d.place.Below("schema.openAPIV3Schema"), fmt.Sprintf("the schema of the variable %q is invalid: %v", v.Name, err), "")
+			e.fail(d.inSchema(), fmt.Sprintf("the schema of the variable %q is invalid: %v", v.Name, err), "")
 			continue
 		}
 		errs := schema.CheckSchema(ctx)
 		for _, err := range errs {
-			at := inside(d.place.Below("schema.openAPIV3Schema"), err.Field, "properties["+v.Name+"]")
+			at := inside(d.inSchema(), err.Field, "properties["+v.Name+"]")
 			e.fail(at, fmt.Sprintf("the schema of the variable %q is invalid: %s", v.Name, explained(err)), "")
 		}
 		if len(errs) == 0 {
 			d.schema = schema
-			e.checkExamples(ctx, v.Name, &v.Schema.OpenAPIV3Schema, d.place.Below("schema.openAPIV3Schema"))
+			e.checkExamples(ctx, v.Name, &v.Schema.OpenAPIV3Schema, d.inSchema())
 		}
 	}
 	return all
@@ -190,7 +193,7 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	errs := d.schema.Validate(ctx, wrapped)
 	for _, err := range errs {
 		if strings.HasPrefix(err.Detail, brokenRule) { // no value satisfies it
-			e.fail(e.inSchema(d.Name), fmt.Sprintf("the schema of the variable %q: %s", d.Name, err.Detail), "correct the rule")
+			e.fail(d.inSchema(), fmt.Sprintf("the schema of the variable %q: %s", d.Name, err.Detail), "correct the rule")
 			continue
 		}
 		e.fail(inside(at, err.Field, d.Name), fmt.Sprintf("the variable %q: %s", d.Name, explained(err)), fixOf(err))
@@ -207,19 +210,9 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	return wrapped[d.Name]
 }
 
-// brokenRule begins the error about a value whose schema has a rule that is no CEL
+// brokenRule is how the error for a value begins if a validation rule in its schema is not valid CEL
 // (validateExpressions in apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go).
 const brokenRule = "rule compile error"
-
-// inSchema returns the place of the schema of a variable.
-func (e *expander) inSchema(variable string) Place {
-	for i, v := range e.class.Spec.Variables {
-		if v.Name == variable {
-			return e.inClass(indexed("variables", i)).Below("schema.openAPIV3Schema")
-		}
-	}
-	return e.inClass("variables")
-}
 
 // inside returns the place of a path that begins with the name of the variable.
 func inside(at Place, path, name string) Place {

@@ -91,15 +91,11 @@ func (c *checks) checkFamily(o *manifest.Entry, path, address string, services n
 	}
 }
 
-// unreachable says why an address, which may have a port, cannot lead to the API server; "" if it can. In a VPC that the run creates, AWS
-// chooses the addresses of the load balancer and of the machines ("Subnets" of CreateLoadBalancer: Cluster API Provider AWS names no private
-// addresses), and nothing else is there. An address of Services is that of no machine.
+// unreachable returns why an address, which may have a port, cannot lead to the API server; "" if it can. A VPC that the run creates contains only
+// the load balancer and the machines, and AWS chooses their addresses ("Subnets" of CreateLoadBalancer: Cluster API Provider AWS requests no private
+// addresses). The addresses of Services are virtual: no machine has one.
 func (c *checks) unreachable(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(hostOf(address))
 	if err != nil || c.cluster.Infra == nil || c.managed || c.cluster.External {
 		return ""
 	}
@@ -116,6 +112,14 @@ func (c *checks) unreachable(address string) string {
 	return ""
 }
 
+// hostOf returns the host of an address, which may have a port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
 // blockOf returns the block that contains an address; "" for none.
 func blockOf(ip netip.Addr, blocks []string) string {
 	for _, block := range blocks {
@@ -128,17 +132,13 @@ func blockOf(ip netip.Addr, blocks []string) string {
 
 // isInScripts reports whether a command or a file of a configuration contains the host of an address: it may give the machine that address.
 func isInScripts(value any, address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
 	switch v := value.(type) {
 	case []any:
 		return slices.ContainsFunc(v, func(x any) bool { return isInScripts(x, address) })
 	case map[string]any:
 		for name, below := range v {
 			runs := slices.Contains([]string{"preKubeadmCommands", "bootCommands", "files"}, name)
-			if runs && strings.Contains(fmt.Sprint(below), host) || isInScripts(below, address) {
+			if runs && strings.Contains(fmt.Sprint(below), hostOf(address)) || isInScripts(below, address) {
 				return true
 			}
 		}

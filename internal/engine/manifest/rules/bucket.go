@@ -44,7 +44,7 @@ func (c *checks) checkBucket() {
 	}
 }
 
-// checkLinks checks how long machines can use the links to their boot data. The bucket's policy lets nobody read without a link then.
+// checkLinks checks the lifetime of the presigned URLs of boot data. With this field, the bucket policy allows no other way to read the objects.
 func (c *checks) checkLinks(lasts *metav1.Duration) {
 	const path = "spec.s3Bucket.presignedURLDuration"
 	if lasts == nil {

@@ -107,10 +107,10 @@ func (c *checks) warnPublicNodes() {
 	}
 }
 
-// checkEntryType compares an access entry with its type. EKS names the users and groups of nodes itself, and gives them their permissions; only for
-// the type EC2, of nodes of Auto Mode, somebody associates a policy. Nodes have roles (CreateAccessEntry in the EKS API reference; "Create access
-// entries", "Associate access policies with access entries" and "Create a Node Class for Amazon EKS", EKS user guide). CAPA's webhook has
-// the rules for the groups and policies of ec2_linux and ec2_windows.
+// checkEntryType checks that an access entry has only the fields that its type supports. All types except standard are for nodes: their principal is
+// an IAM role, and EKS sets the user name and the groups. They have no access policies, except for type ec2, the nodes of EKS Auto Mode
+// (CreateAccessEntry in the EKS API reference; "Create access entries", "Associate access policies with access entries" and "Create a Node Class
+// for Amazon EKS", EKS user guide). The webhook of CAPA checks the groups and policies of ec2_linux and ec2_windows already.
 func (c *checks) checkEntryType(path string, e ekscontrolplanev1.AccessEntry) {
 	before, _, session := strings.Cut(e.Username, "{{SessionName") // also {{SessionNameRaw}}
 	if session && !strings.Contains(before, ":") {                 // "Set a custom username", EKS user guide

@@ -164,9 +164,11 @@ func (c *checks) checkEndpoint(o *manifest.Entry, path string, e bootstrapv1.API
 
 // hasLoadBalancer reports whether a run creates a load balancer for the API server.
 func (c *checks) hasLoadBalancer() bool {
-	if c.cluster.Infra == nil || c.cluster.External {
-		return false
-	}
+	return c.cluster.Infra != nil && !c.cluster.External && c.wantsLoadBalancer()
+}
+
+// wantsLoadBalancer reports whether the manifest leaves the load balancer of the API server enabled.
+func (c *checks) wantsLoadBalancer() bool {
 	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
 	return lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeDisabled
 }

@@ -91,14 +91,14 @@ func (c *checks) checkHost(o *manifest.Entry, path, host string) {
 	if _, err := netip.ParseAddr(host); host == "" || err == nil {
 		if host != "" && strings.Contains(host, ":") {
 			c.fail(o.Problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
-		} else if why := c.unreachable(host); why != "" && c.hasBalancer() {
+		} else if why := c.unreachable(host); why != "" && c.wantsLoadBalancer() { // it is "" for EKS
 			c.fail(o.Problem(path, why+": nobody would reach the API server", "remove it to use the name of the load balancer"))
 		}
 		return
 	}
 	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
 		fix := "change it"
-		if c.hasBalancer() {
+		if !c.managed && c.wantsLoadBalancer() {
 			fix += ", or remove it to use the name of the load balancer"
 		}
 		c.fail(o.Problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), fix))
@@ -114,12 +114,6 @@ func (c *checks) warnOfClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	if lb.PreserveClientIP {
 		c.warn(c.infra.Problem(path+".preserveClientIP", what, fix))
 	}
-}
-
-// hasBalancer reports whether the run creates, or looks up, a load balancer for the API server.
-func (c *checks) hasBalancer() bool {
-	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
-	return !c.managed && (lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeDisabled)
 }
 
 // checkTargets checks the listeners and health checks of a network load balancer.

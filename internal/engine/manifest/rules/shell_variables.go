@@ -13,8 +13,7 @@ import (
 // checkShellVariables checks variables such as ${COREOS_EC2_HOSTNAME} in kubeadm's configuration. No shell reads that file: a command before
 // kubeadm must replace them, for example with envsubst. kubeadm refuses a Node name with a $ (ValidateNodeRegistrationOptions in
 // cmd/kubeadm/app/apis/kubeadm/validation of Kubernetes), and passes on other values as they are.
-func (c *checks) checkShellVariables(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
-	fields := c.templateFields(spec)
+func (c *checks) checkShellVariables(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, fields map[string]any, plane bool) {
 	commands := slices.Concat(spec.BootCommands, spec.PreKubeadmCommands)
 	replaced := slices.ContainsFunc(commands, namesConfig) || namesConfig(spec.Ignition.ContainerLinuxConfig.AdditionalConfig) ||
 		slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return namesConfig(f.Content) || f.ContentFrom.IsDefined() })
@@ -48,7 +47,7 @@ func (c *checks) checkShellVariables(o *manifest.Entry, prefix string, spec *boo
 	}
 }
 
-// namesConfig reports whether a command or a script mentions a configuration file of kubeadm, or all files in its folder.
+// namesConfig reports whether a command or a script mentions a configuration file of kubeadm, or a folder or pattern that contains one.
 func namesConfig(text string) bool {
 	return regex.Of(`/etc/kubeadm[./]|/run/kubeadm|/run/cluster-api|kubeadm(-join-config)?\.ya?ml`).MatchString(text)
 }

@@ -32,8 +32,8 @@ type templatePart struct {
 
 // checkTemplates checks the text in a KubeadmConfig as a jinja2 template. The cloud-config of Cluster API begins with "## template: jinja", so
 // cloud-init renders all of it before it parses it as YAML (bootstrap/kubeadm/internal/cloudinit/cloudinit.go). A statement may begin in one field
-// and end in another.
-func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
+// and end in another. fields are those of the specification.
+func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, fields map[string]any, plane bool) {
 	if spec.Format == bootstrapv1.Ignition {
 		return
 	}
@@ -41,7 +41,6 @@ func (c *checks) checkTemplates(o *manifest.Entry, prefix string, spec *bootstra
 	if plane {
 		documents = append(documents, []string{"clusterConfiguration", "initConfiguration"})
 	}
-	fields := c.templateFields(spec)
 	for _, of := range documents {
 		parts := templateParts(o, prefix, fields, of)
 		all := ""

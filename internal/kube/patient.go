@@ -28,8 +28,6 @@ const (
 	pauseOfTries   = time.Second
 )
 
-const whatLostReads = "the connection was closed before an answer came"
-
 // patient repeats reads that got no answer, and ends requests that take too long. client-go would do both in part, but on the system clock: in a
 // simulated account, hours may pass meanwhile. It also removes headers that ask for a long wait: the answer is then the error that it is.
 type patient struct {
@@ -42,18 +40,22 @@ type patient struct {
 func (t *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		answer, err := t.timed(r)
+		if err == nil && isBusy(answer) || err != nil && isOfNetwork(err) {
+			if next := t.again(r, tries); next != nil {
+				if err == nil {
+					_ = answer.Body.Close()
+				}
+				r = next
+				continue
+			}
+		}
 		switch {
-		case err == nil && isBusy(answer) && t.again(r, tries):
-			_ = answer.Body.Close()
-			r = repeated(r)
 		case err == nil:
 			t.answered.Store(true)
 			if s, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad == nil && time.Duration(s)*time.Second > longestRetryAfter {
 				answer.Header.Del("Retry-After")
 			}
 			return answer, nil
-		case isOfNetwork(err) && t.again(r, tries):
-			r = repeated(r)
 		case isLost(err):
 			return nil, &lostError{err}
 		default:
@@ -84,12 +86,19 @@ func isBusy(answer *http.Response) bool {
 	return false
 }
 
-// again waits, and reports whether a request is to be sent again.
-func (t *patient) again(r *http.Request, tries int) bool {
-	return tries < t.tries(r) && repeated(r) != nil && t.clock.Sleep(r.Context(), pauseOfTries) == nil
+// again waits, and returns the request to send again; nil if it is not repeated.
+func (t *patient) again(r *http.Request, tries int) *http.Request {
+	if tries >= t.tries(r) {
+		return nil
+	}
+	next := repeated(r)
+	if next == nil || t.clock.Sleep(r.Context(), pauseOfTries) != nil {
+		return nil
+	}
+	return next
 }
 
-// tries is how often a request is sent.
+// tries returns how many times a request may be sent.
 func (t *patient) tries(r *http.Request) int {
 	switch {
 	case r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == "", r.Header.Get("Upgrade") != "", r.URL.Path == "/readyz":
@@ -160,7 +169,7 @@ func (timeoutError) Temporary() bool { return true }
 // lostError is an error that client-go does not recognize, so that it does not repeat the request.
 type lostError struct{ err error }
 
-func (e *lostError) Error() string { return whatLostReads }
+func (e *lostError) Error() string { return "the connection was closed before an answer came" }
 
 // Is makes errors.Is find the error of the network.
 func (e *lostError) Is(target error) bool { return errors.Is(e.err, target) }

@@ -59,6 +59,8 @@ type Holder struct {
 	Manager *plan.Manager `json:"manager,omitempty"`
 	// Stopped says that the machines are stopped. Every run copies it, too.
 	Stopped *Stopped `json:"stopped,omitempty"`
+	// Worked is when a run last ended with the whole control plane ready. Every run copies it, too.
+	Worked time.Time `json:"worked,omitzero"`
 
 	version int64         // of the record: 1 when it is created, and one more after every write
 	age     time.Duration // since the last heartbeat, by the clock of the store
@@ -203,6 +205,9 @@ func (l *Lock) IsFirst() bool { return l.self.Epoch == 1 }
 // manage it.
 func (l *Lock) Manager() *plan.Manager { return l.self.Manager }
 
+// Worked returns when a run last ended with the whole control plane ready; zero if none has.
+func (l *Lock) Worked() time.Time { return l.self.Worked }
+
 // SetManager records the management cluster that manages the cluster from now on; nil if
 // runs do.
 func (l *Lock) SetManager(ctx context.Context, m *plan.Manager) error {
@@ -240,6 +245,8 @@ type Ending struct {
 	Unknown bool
 	// Nothing: the cluster has no resources, so that no record has to remain.
 	Nothing bool
+	// Worked is when all machines of the control plane were ready; zero if the run does not know.
+	Worked time.Time
 }
 
 // Release gives the lock back. The record stays, so that the next run has a higher epoch:
@@ -256,6 +263,9 @@ func (l *Lock) release(ctx context.Context, e Ending) error {
 		return err
 	}
 	l.self.Released, l.self.Unknown = true, e.Unknown // the heartbeats have ended
+	if !e.Worked.IsZero() {
+		l.self.Worked = e.Worked.UTC()
+	}
 	if e.Nothing && !e.Unknown && l.left() <= 0 {
 		return l.remove(ctx, append(l.earlier, l.self))
 	}

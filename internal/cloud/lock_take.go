@@ -137,7 +137,7 @@ func (l *Lock) interval() time.Duration {
 func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {
 	l.self.Epoch, l.before = 1, top
 	if top != nil {
-		l.self.Epoch, l.self.Manager, l.self.Stopped = top.Epoch+1, top.Manager, top.Stopped
+		l.self.Epoch, l.self.Manager, l.self.Stopped, l.self.Worked = top.Epoch+1, top.Manager, top.Stopped, top.Worked
 		l.inherit(*top)
 	}
 	if top != nil && !top.Released {

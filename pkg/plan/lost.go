@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +32,7 @@ type LostQuorumError struct {
 	Lost    []string // machines that are gone: "i-0abc (demo-control-plane-x, terminated)"
 	Stopped []string // IDs of stopped machines
 	Left    []Survivor
+	Worked  time.Time // when all machines of the control plane were ready for the last time, as far as a run has seen it; zero: not known
 }
 
 // Survivor is a machine of the control plane that runs.
@@ -55,6 +57,19 @@ func (e *LostQuorumError) Error() string {
 			fmt.Fprintf(&b, "%s: %s. ", x.what, strings.Join(x.machines, ", "))
 		}
 	}
+	if len(e.Stopped) == 0 && e.neverJoined() {
+		fmt.Fprintf(
+			&b,
+			"The control plane was last seen whole at %s, and none of the machines that run is that old: they have nothing of its data, and cannot join. "+
+				"Terminate them (aws ec2 terminate-instances --instance-ids %s), and either\n"+
+				"  restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'; or\n"+
+				"  begin a new, empty etcd with --new-etcd=%[3]s. The objects of the cluster are lost then, except for the add-ons of the manifest, and its workers are replaced",
+			e.Worked.UTC().Format(time.RFC3339),
+			strings.Join(left, " "),
+			e.Cluster,
+		)
+		return b.String()
+	}
 	b.WriteString("Do not terminate another machine of the control plane: they have what is left of the data. Then run this again")
 	if len(e.Stopped) > 0 {
 		fmt.Fprintf(&b, "\n  start the stopped machines: aws ec2 start-instances --instance-ids %s", strings.Join(e.Stopped, " "))
@@ -66,10 +81,17 @@ func (e *LostQuorumError) Error() string {
 	}
 	fmt.Fprintf(
 		&b,
-		"\n  or terminate all of them, and restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'",
+		"\n  or terminate all of them, and restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'; "+
+			"without one, --new-etcd=%[1]s begins an empty etcd",
 		e.Cluster,
 	)
 	return b.String()
+}
+
+// neverJoined reports whether all machines that run were launched after the control plane was whole for the last time: they are
+// replacements, and without a quorum none of them has joined etcd.
+func (e *LostQuorumError) neverJoined() bool {
+	return !e.Worked.IsZero() && len(e.Left) > 0 && !slices.ContainsFunc(e.Left, func(s Survivor) bool { return s.Launched.Before(e.Worked) })
 }
 
 // needs says how many members etcd needs.

@@ -138,7 +138,7 @@ type attempt struct {
 	blind       bool          // repeat the call without reading the state first
 	verifying   bool          // verify: after a write, read the state instead of using the answer
 	deleted     bool          // Delete was accepted
-	announced   bool          // the Deleting event was sent
+	announced   plan.What     // the last event about a write, until AWS has accepted it
 	acted       time.Time     // time of the last write
 	leftAt      time.Time     // when what it deletes was left behind by others
 	stepped     time.Time     // time of the last accepted Update, from which the time limit counts
@@ -272,10 +272,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 		}
 		return false, NotYet(errors.New("its deletion"))
 	}
-	if !a.announced {
-		a.announced = true
-		a.emit(plan.Deleting, have.CloudID())
-	}
+	a.announce(plan.Deleting, have.CloudID())
 	return a.delete(ctx, have)
 }
 
@@ -334,7 +331,7 @@ func (a *attempt) create(ctx context.Context) error {
 	if a.creations >= mostCreations {
 		return fmt.Errorf("create: AWS has accepted it %d times, and does not show it", a.creations)
 	}
-	a.emit(plan.Creating, "")
+	a.announce(plan.Creating, "")
 	a.acted, a.polls = now, 0
 	var have State
 	err := a.writing(ctx, func(ctx context.Context) (err error) {
@@ -348,7 +345,7 @@ func (a *attempt) create(ctx context.Context) error {
 	case err == nil:
 		a.written.Store(true)
 		a.creations++
-		a.replaced = true
+		a.replaced, a.announced = true, ""
 		a.made, a.pending = now, time.Time{}
 		if have == nil {
 			return NotYet(errors.New("the resource to appear"))
@@ -386,7 +383,7 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 	if again, err := a.round(ctx, d); again || err != nil {
 		return err
 	}
-	a.emit(plan.Updating, have.CloudID())
+	a.announce(plan.Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
 	var after State
@@ -401,6 +398,7 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 		a.written.Store(true)
 		a.updated, a.replaced, a.finished, a.absent, a.refused = d, false, time.Time{}, time.Time{}, time.Time{}
 		a.rounds.note(d)
+		a.announced = ""
 		if a.steps++; a.steps <= maxUpdates {
 			a.stepped, a.late = now, a.x.Cloud.Late()
 		}
@@ -473,6 +471,14 @@ func (a *attempt) done(cloudID string) {
 		a.x.emit(plan.Event{Resource: a.id, What: plan.Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
 	} else if !a.x.quiet.Load() {
 		a.x.emit(plan.Event{Resource: a.id, What: plan.Kept, CloudID: cloudID})
+	}
+}
+
+// announce emits the event about a write, but not again for each repeat of it.
+func (a *attempt) announce(what plan.What, cloudID string) {
+	if a.announced != what {
+		a.announced = what
+		a.emit(what, cloudID)
 	}
 }
 

@@ -279,3 +279,63 @@ func TestStoppedAndOutdated(t *testing.T) {
 		enginetest.RequireHealthy(t, a, 3, 1)
 	})
 }
+
+// neverJoins makes all attempts of machines to join fail that are launched now.
+func neverJoins(s *awssim.State) {
+	for _, i := range s.EC2.Instances {
+		if time.Since(i.Born) < 10*time.Minute {
+			i.JoinFails = 1000
+		}
+	}
+}
+
+// What is young counts as lost, too, once a run has seen the control plane whole: neither a machine that was launched minutes ago, nor
+// a replacement that has never joined, brings the API server back. The advice depends on which of them has data.
+func TestLostQuorumOfYoungMachines(t *testing.T) {
+	const original = "Do not terminate another machine of the control plane"
+	for name, x := range map[string]struct {
+		age     time.Duration // of the cluster when it loses machines
+		lost    []int         // that are lost at once, with a replacement that never joins for the first
+		replace bool
+		after   time.Duration // until the others are lost
+		rest    []int
+		advice  string
+	}{
+		"two of three, minutes after the creation":     {age: time.Minute, lost: []int{0, 1}, advice: original},
+		"the first and the third":                      {age: 3 * time.Minute, lost: []int{0, 2}, advice: original},
+		"all but a replacement that has never joined":  {age: time.Hour, lost: []int{2}, replace: true, after: time.Minute, rest: []int{0, 1}, advice: "aws ec2 terminate-instances --instance-ids i-"},
+		"a replacement that did not join in two hours": {age: time.Hour, lost: []int{2}, replace: true, after: 2 * time.Hour, rest: []int{0, 1}, advice: "--new-etcd=three-zones"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := enginetest.Sized(t, 3, 1)
+				a := enginetest.Alive(t, m)
+				time.Sleep(x.age)
+				for _, n := range x.lost {
+					enginetest.Terminate(a, fmt.Sprintf("machine/three-zones-control-plane/%d", n), time.Minute)
+				}
+				if x.replace {
+					_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
+						if strings.HasPrefix(string(e.Resource), "machine/three-zones-control-plane/") && e.What == plan.Done {
+							a.Edit(neverJoins)
+						}
+					}})
+					require.Error(t, err)
+				}
+				time.Sleep(x.after)
+				for _, n := range x.rest {
+					enginetest.Terminate(a, fmt.Sprintf("machine/three-zones-control-plane/%d", n), time.Minute)
+				}
+				calls, began := len(a.Calls()), time.Now()
+				_, err := enginetest.Rolling(m, a.Process()).Plan(t.Context())
+				require.ErrorAs(t, err, new(*plan.LostQuorumError))
+				require.ErrorContains(t, err, x.advice)
+				_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.ErrorContains(t, err, x.advice)
+				require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+				require.Less(t, time.Since(began), 4*time.Minute)
+			})
+		})
+	}
+}

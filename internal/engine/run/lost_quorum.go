@@ -18,7 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// startsWithin is how long an API server may take to start on a new machine: before that, its silence
+// startsWithin is how long the API server of a new cluster may take to start: before that, its silence
 // is no sign of a loss.
 const startsWithin = 10 * time.Minute
 
@@ -58,7 +58,7 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, nil
 	}
 	e := &plan.LostQuorumError{Cluster: l.Cluster.Name, Members: l.Built.Members, Why: why}
-	oldest := l.Cloud.Now()
+	begins := false // a first API server
 	for _, m := range l.Inventory.Machines {
 		switch {
 		case m.Tags[cloud.RoleTag] != topology.RoleControlPlane:
@@ -66,14 +66,14 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 			e.Stopped = append(e.Stopped, m.ID)
 		default:
 			e.Left = append(e.Left, plan.Survivor{ID: m.ID, Launched: m.LaunchedAt})
-			if m.LaunchedAt.Before(oldest) {
-				oldest = m.LaunchedAt
-			}
+			begins = begins || m.ID == l.Inventory.InitMachine && l.Cloud.Now().Sub(m.LaunchedAt) < startsWithin
 		}
 	}
-	if len(e.Left) > 0 && l.Cloud.Now().Sub(oldest) < startsWithin {
-		return nil, nil
+	worked, err := l.lastWorked(ctx)
+	if err != nil || begins && worked.IsZero() {
+		return nil, err
 	}
+	e.Worked = worked
 	gone, err := ec2.TerminatedInstances(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud)
 	if err != nil {
 		return nil, fmt.Errorf("terminated machines of the cluster: %w", err)
@@ -89,4 +89,23 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return cmp.Or(x.Launched.Compare(y.Launched), strings.Compare(x.ID, y.ID))
 	})
 	return e, nil
+}
+
+// lastWorked returns when a run last ended with the whole control plane ready, with the etcd that it has now; zero if that is not known.
+func (l *Looking) lastWorked(ctx context.Context) (at time.Time, err error) {
+	if l.Cloud.Lock != nil {
+		at = l.Cloud.Lock.Worked()
+	} else {
+		last, err := l.Cloud.LastRun(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+		if err != nil && !cloud.Denied(err) {
+			return at, err
+		}
+		if last != nil {
+			at = last.Worked
+		}
+	}
+	if at.Before(l.Inventory.EtcdSince) {
+		return time.Time{}, nil
+	}
+	return at, nil
 }

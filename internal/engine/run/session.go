@@ -23,7 +23,8 @@ type Session struct {
 
 	executor *graph.Executor
 	began    time.Time
-	deleted  bool // the cluster has no resources any more
+	deleted  bool      // the cluster has no resources any more
+	worked   time.Time // when all machines of the control plane were ready; zero: the run does not know
 }
 
 // Begin opens a session. observe is called for each event of a resource; it may be nil.
@@ -124,7 +125,11 @@ func (s *Session) Unlock(ctx context.Context) {
 	ctx, cancel := s.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), limit, nil)
 	defer cancel()
 	nothing := s.deleted || s.Cloud.Lock.IsFirst() && s.Cloud.Stats().Writes.Load() == 0 && s.Cloud.Lock.Manager() == nil
-	if err := s.Cloud.Lock.Release(ctx, cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {
+	if err := s.Cloud.Lock.Release(
+		ctx,
+		cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing, Worked: s.worked},
+	); err != nil &&
+		!errors.Is(err, cloud.ErrLockLost) {
 		s.Warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -282,4 +283,47 @@ func cutOff(t *testing.T, file string) string {
 	short := filepath.Join(t.TempDir(), "short.backup")
 	require.NoError(t, os.WriteFile(short, data[:len(data)-1000], 0o600))
 	return short
+}
+
+// TestDeletedLoadBalancer deletes the load balancer of the API server, whose name AWS never gives again. The plan says what helps, and it does.
+func TestDeletedLoadBalancer(t *testing.T) {
+	for _, way := range []string{"restore", "new etcd"} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, a, backup := backedUp(t, "three-zones")
+				api := elasticloadbalancingv2.NewFromConfig(a.Process().Config())
+				all, err := api.DescribeLoadBalancers(t.Context(), &elasticloadbalancingv2.DescribeLoadBalancersInput{})
+				require.NoError(t, err)
+				_, err = api.DeleteLoadBalancer(t.Context(), &elasticloadbalancingv2.DeleteLoadBalancerInput{LoadBalancerArn: all.LoadBalancers[0].LoadBalancerArn})
+				require.NoError(t, err)
+				_, err = restores(m, a.Process(), nil).Plan(t.Context())
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.ErrorContains(t, err, "--restore")
+				require.ErrorContains(t, err, "--new-etcd=three-zones")
+				c := restores(m, a.Process(), backup)
+				if way == "new etcd" {
+					loseControlPlane(t, a)
+					c = restores(m, a.Process(), nil)
+					c.Target.NewEtcd = "three-zones"
+				} else {
+					enginetest.MustDeleteAll(t, m, a)
+				}
+				_, err = c.Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
+					if e.Resource == "api-server" && e.What == plan.Done {
+						enginetest.AddNetwork(a)
+					}
+					if tell := enginetest.Tell(t); tell != nil {
+						tell(e)
+					}
+				}})
+				require.NoError(t, err)
+				if way == "restore" {
+					requireRestored(t, m, a)
+				}
+				p, err := restores(m, a.Process(), nil).Plan(t.Context())
+				require.NoError(t, err)
+				require.True(t, p.Empty(), "%v", enginetest.Steps(p))
+			})
+		})
+	}
 }

@@ -71,7 +71,7 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 		return
 	}
 	network := in.m.Object.Spec.ClusterNetwork
-	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
+	marker := &secrets.InitMarker{Cluster: in.m.Name, Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
 		Services: strings.Join(rules.Services(in.m), ","),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),

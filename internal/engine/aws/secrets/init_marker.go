@@ -30,6 +30,7 @@ const InitMarkerKind = "init-marker"
 // that cannot be changed later. A plan compares them with the manifest, even if the API server
 // does not answer.
 type InitMarker struct {
+	Cluster string // name
 	Machine *graph.Ref[ec2.InstanceState]
 	Network ClusterNetwork
 	// Endpoint is the host and port of the API server, or graph.Unknown. Certificates, boot
@@ -95,12 +96,14 @@ func (m *InitMarker) Diff(have *InitMarkerState) (d plan.Diff) {
 	d.Fixed("serviceDomain", have.Domain, m.Network.Domain)
 	d.Advise("kubeadm init has stored it in the cluster: set spec.clusterNetwork of the Cluster back, or create another cluster")
 	if have.Endpoint != "" || have.Machine == "" {
-		want := m.Endpoint.String()
+		want, deleted := m.Endpoint.String(), ""
 		if want == plan.Unknown && have.Endpoint != "" {
 			want = "that of a load balancer that does not exist"
+			deleted = fmt.Sprintf(". If the load balancer was deleted, AWS does not give its name again: with a backup, delete the cluster, and "+
+				"create it with --restore FILE; without one, terminate the machines of the control plane, and run with --new-etcd=%s, which begins with an empty etcd", m.Cluster)
 		}
 		d.Fixed("endpoint", have.Endpoint, want)
-		d.Advise("machines, certificates and kubeconfigs contain it: set the load balancer and controlPlaneEndpoint back, or create another cluster")
+		d.Advise("machines, certificates and kubeconfigs contain it: set the load balancer and controlPlaneEndpoint back, or create another cluster" + deleted)
 	}
 	return d
 }

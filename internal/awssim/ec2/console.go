@@ -178,7 +178,7 @@ const (
 // simulated, so Secrets Manager and Parameter Store have none.
 func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 	table := svc.tableFor(i)
-	if table == nil {
+	if table == nil || !svc.sends(i) {
 		return false
 	}
 	for _, e := range svc.state.Endpoints {
@@ -223,7 +223,7 @@ func (svc *Service) tableFor(i *Instance) (table *RouteTable) {
 // own, or those of the NAT gateways of its routes.
 func (svc *Service) Egress(i *Instance) (from []string) {
 	table := svc.tableFor(i)
-	if table == nil {
+	if table == nil || !svc.sends(i) {
 		return nil
 	}
 	for _, r := range table.Routes {
@@ -247,6 +247,18 @@ func (svc *Service) Egress(i *Instance) (from []string) {
 		}
 	}
 	return from
+}
+
+// sends reports whether a security group of an instance has an outbound rule: without one, the instance can send nothing but answers
+// (https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html). To where a rule leads is not simulated.
+func (svc *Service) sends(i *Instance) bool {
+	for _, id := range i.Interfaces {
+		n := svc.state.Interfaces[id]
+		if n != nil && slices.ContainsFunc(n.Groups, func(g string) bool { x := svc.state.SecurityGroups[g]; return x != nil && len(x.Egress) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // addresses reports whether an instance has a public IPv4 and an IPv6 address.

@@ -80,6 +80,10 @@ func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGr
 func (g *SecurityGroup) Diff(have *SecurityGroupState) (d plan.Diff) {
 	d.Fixed("name", have.Name, g.Name)
 	d.Fixed("description", have.Description, g.Description)
+	if have.ID != "" && len(have.Egress) == 0 {
+		d.Fixed("egress", "none", "a rule", "nothing in the group can send anything but answers: permit what the machines need, for instance with "+
+			"'aws ec2 authorize-security-group-egress --group-id "+have.ID+" --ip-permissions IpProtocol=-1,IpRanges=[{CidrIp=0.0.0.0/0}]', which AWS does for a new group")
+	}
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
@@ -93,7 +97,10 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 	if err != nil {
 		return nil, err
 	}
-	return &SecurityGroupState{Object: identity.Object{ID: aws.ToString(out.GroupId), Tags: g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description}, nil
+	everything := []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}}
+	return &SecurityGroupState{
+		Object: identity.Object{ID: aws.ToString(out.GroupId), Tags: g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description, Egress: everything,
+	}, nil
 }
 
 // Update implements graph.Updater.

@@ -36,7 +36,7 @@ type Cluster struct {
 	Groups     []*graph.Ref[ec2.SecurityGroupState]
 	ClusterTag string // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on clusters that it creates
 
-	Public, Private       *bool                            // endpoint access; nil: not changed
+	Public, Private       *bool                            // endpoint access; nil: as EKS sets it: public, and not private
 	PublicCIDRs           []string                         // with public access, sorted; empty: all addresses
 	MostPublicBlocks      int                              // how many blocks EKS takes
 	NATAddresses          []*graph.Ref[ec2.ElasticIPState] // that may use the public endpoint, too
@@ -387,12 +387,9 @@ func authenticationModes() []string {
 }
 
 func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
-	if e.Public != nil {
-		d.Set("endpointAccess.public", have.Public, *e.Public)
-	}
-	if e.Private != nil {
-		d.Set("endpointAccess.private", have.Private, *e.Private)
-	}
+	public, private := e.access()
+	d.Set("endpointAccess.public", have.Public, public)
+	d.Set("endpointAccess.private", have.Private, private)
 	if e.publicToAll() {
 		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), ec2.IsAnywhere), nil)
 	} else {
@@ -419,6 +416,12 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	for i := from; i >= 0 && i < to; i++ {
 		d.Set("authenticationMode", modes[i], modes[i+1])
 	}
+}
+
+// access returns how the API server can be reached. What the manifest does not set is as EKS sets it for a new cluster, as in CAPA
+// (reconcileVpcConfig in pkg/cloud/services/eks/cluster.go of v2.13.0).
+func (e *Cluster) access() (public, private bool) {
+	return e.Public == nil || *e.Public, e.Private != nil && *e.Private
 }
 
 // PublicBlocks lists the blocks that may use the public endpoint: those of the manifest, and the addresses of the NAT
@@ -573,7 +576,8 @@ func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
 	case d.Has("subnet", "securityGroup"): // not together with another change
 		in.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
 	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
-		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicBlocks()}
+		public, private := e.access()
+		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: &public, EndpointPrivateAccess: &private, PublicAccessCidrs: e.PublicBlocks()}
 		if e.publicToAll() {
 			in.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
 		}

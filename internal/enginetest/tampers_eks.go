@@ -43,7 +43,7 @@ func EKSTampers() map[string]Tamper {
 				}
 			}
 		},
-		"eks-cluster version": func(s *awssim.State, _, _ string) { Plane(s).Version = "1.33" },
+		"eks-cluster version":                    func(s *awssim.State, _, _ string) { Plane(s).Version = "1.33" },
 		"eks-cluster endpointAccess.public":      func(s *awssim.State, _, _ string) { Plane(s).Public = !Plane(s).Public },
 		"eks-cluster endpointAccess.private":     func(s *awssim.State, _, _ string) { Plane(s).Private = !Plane(s).Private },
 		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { Plane(s).PublicCIDRs = []string{"192.0.2.0/24"} },

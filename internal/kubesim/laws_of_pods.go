@@ -44,7 +44,7 @@ func podLaws() []law {
 			return ""
 		}},
 		{path: "serviceAccountName", wrong: func(v any, _ Object) string {
-			if s, _ := v.(string); s != "" && !subdomain.MatchString(s) {
+			if s, _ := v.(string); s != "" && !regex.Of(subdomain).MatchString(s) {
 				return fmt.Sprintf("Invalid value: %q: a lowercase RFC 1123 subdomain", s)
 			}
 			return ""

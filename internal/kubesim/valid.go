@@ -4,15 +4,16 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-var (
-	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	part      = regexp.MustCompile(`^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
-	amount    = regexp.MustCompile(`^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`)
+const (
+	subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	part      = `^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$`
+	amount    = `^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`
 )
 
 // valid rejects an object that the API server does not decode, or does not accept (pkg/apis/core/validation, pkg/apis/apps/validation
@@ -61,7 +62,7 @@ func undecodable(o Object) string {
 func unacceptable(o Object) string {
 	name := text(o, "metadata", "name")
 	if !strings.HasPrefix(text(o, "apiVersion"), "rbac.authorization.k8s.io/") &&
-		!subdomain.MatchString(name) {
+		!regex.Of(subdomain).MatchString(name) {
 		return fmt.Sprintf("metadata.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", name)
 	}
 	if slices.Contains([]string{"Deployment", "DaemonSet", "StatefulSet"}, text(o, "kind")) && strings.HasPrefix(text(o, "apiVersion"), "apps/") {
@@ -105,7 +106,7 @@ func unnamed(o Object) string {
 func containerRefused(o Object) string {
 	seen := map[string]bool{}
 	for _, c := range containersOf(o) {
-		if n := text(c, "name"); !subdomain.MatchString(n) || strings.Contains(n, ".") {
+		if n := text(c, "name"); !regex.Of(subdomain).MatchString(n) || strings.Contains(n, ".") {
 			return fmt.Sprintf("spec.template.spec.containers.name: Invalid value: %q", n)
 		} else if seen[n] {
 			return fmt.Sprintf("spec.template.spec.containers.name: Duplicate value: %q", n)
@@ -114,7 +115,7 @@ func containerRefused(o Object) string {
 		for _, of := range []string{"limits", "requests"} {
 			amounts, _ := value(c, "resources", of).(Object)
 			for k, v := range amounts {
-				if !amount.MatchString(fmt.Sprint(v)) {
+				if !regex.Of(amount).MatchString(fmt.Sprint(v)) {
 					return fmt.Sprintf("spec.template.spec.containers.resources.%s[%s]: quantities must match the regular expression", of, k)
 				}
 			}
@@ -132,7 +133,8 @@ func labelsRefused(o Object) string {
 			if !prefixed {
 				prefix, name = "a", key
 			}
-			if !part.MatchString(name) || !subdomain.MatchString(strings.ToLower(prefix)) || of == "labels" && v != "" && !part.MatchString(fmt.Sprint(v)) {
+			if !regex.Of(part).MatchString(name) || !regex.Of(subdomain).MatchString(strings.ToLower(prefix)) ||
+				of == "labels" && v != "" && !regex.Of(part).MatchString(fmt.Sprint(v)) {
 				return fmt.Sprintf("metadata.%s: Invalid value: %q", of, key)
 			}
 		}

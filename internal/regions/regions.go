@@ -3,9 +3,10 @@ package regions
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
@@ -34,16 +35,16 @@ func Malformed(region string) string {
 		return fmt.Sprintf("%s is not the name of a region: AWS writes it as %s", region, lower)
 	case slices.Contains(All(), zone):
 		return fmt.Sprintf("%s is a zone, and not a region: the region is %s", region, zone)
-	case !form.MatchString(region) && near != "":
+	case !regex.Of(form).MatchString(region) && near != "":
 		return fmt.Sprintf("%q is not the name of a region: did you mean %s?", region, near)
-	case !form.MatchString(region):
+	case !regex.Of(form).MatchString(region):
 		return fmt.Sprintf("%q is not the name of a region, such as us-east-1", region)
 	}
 	return ""
 }
 
 // form is how names of regions are written.
-var form = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
+const form = `^[a-z]{2,}(-[a-z]+)+-\d+$`
 
 // Remark says that a region is not known, and which one may be meant; "" for a known region.
 func Remark(region string) string {

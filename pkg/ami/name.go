@@ -4,10 +4,11 @@ package ami
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -37,10 +38,10 @@ const prefix = "capa-ami-"
 
 // tail parses the part after the operating system. Text between the numbers and the stamp
 // is a pre-release.
-var tail = regexp.MustCompile(`^v?(\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)*?)(?:-00)?-([^-]+)$`)
+const tail = `^v?(\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)*?)(?:-00)?-([^-]+)$`
 
 // preRelease matches the end of a pre-release, as opposed to a stamp.
-var preRelease = regexp.MustCompile(`^(alpha|beta|rc)(\.\d+)*$`)
+const preRelease = `^(alpha|beta|rc)(\.\d+)*$`
 
 // versionIn returns the Kubernetes version without v in the name of an image of an
 // operating system, and false for any other name.
@@ -49,12 +50,12 @@ func versionIn(name, os string) (version string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	part := tail.FindStringSubmatch(rest)
+	part := regex.Of(tail).FindStringSubmatch(rest)
 	if part == nil {
 		return "", false
 	}
 	version = part[1]
-	if preRelease.MatchString(part[2]) { // a name without a stamp
+	if regex.Of(preRelease).MatchString(part[2]) { // a name without a stamp
 		version += "-" + part[2]
 	}
 	return version, true

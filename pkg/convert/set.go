@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -270,13 +272,13 @@ func plainValue(n *node) any {
 }
 
 // withDefault matches a variable that is all of a value, with its default.
-var withDefault = regexp.MustCompile(`^\$\{(\w+):?[=-]([^${}]*)\}$`)
+const withDefault = `^\$\{(\w+):?[=-]([^${}]*)\}$`
 
 // assign gives an entry its new value. That of a variable is its default, unless the variable is set.
 func (e *entry) assign(c Change, isJSON bool) *input.Problem {
 	old := e.value
 	if old.kind == yaml.ScalarNode && strings.Contains(old.raw, "${") {
-		m := withDefault.FindStringSubmatch(old.plain())
+		m := regex.Of(withDefault).FindStringSubmatch(old.plain())
 		switch {
 		case m == nil:
 			return at(e, fmt.Sprintf("the value is %s", old.plain()), "change the variable, with --set or in the environment, or edit the template by hand")

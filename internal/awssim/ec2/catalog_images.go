@@ -2,10 +2,11 @@ package ec2
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -29,7 +30,7 @@ func released(major, minor, patch string) bool {
 }
 
 // versionPattern finds a version in the pattern of an image name.
-var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
+const versionPattern = `(\d+)\.(\d+)\.(\d+)`
 
 // askedVersions returns the versions of Kubernetes that exist and that the name filters
 // contain. A filter for all versions of an operating system, such as
@@ -40,10 +41,10 @@ func askedVersions(filters []types.Filter) (versions []string) {
 			continue
 		}
 		for _, pattern := range f.Values {
-			if ofAnyVersion.MatchString(pattern) {
+			if regex.Of(ofAnyVersion).MatchString(pattern) {
 				return allVersions()
 			}
-			for _, m := range versionPattern.FindAllStringSubmatch(pattern, -1) {
+			for _, m := range regex.Of(versionPattern).FindAllStringSubmatch(pattern, -1) {
 				if released(m[1], m[2], m[3]) {
 					versions = append(versions, m[0])
 				}
@@ -54,7 +55,7 @@ func askedVersions(filters []types.Filter) (versions []string) {
 }
 
 // ofAnyVersion matches the pattern of an image name with an operating system and any version.
-var ofAnyVersion = regexp.MustCompile(`^capa-ami-[a-z0-9.-]+-[v?]*\*-`)
+const ofAnyVersion = `^capa-ami-[a-z0-9.-]+-[v?]*\*-`
 
 // allVersions lists the versions of Kubernetes that have images.
 func allVersions() (versions []string) {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,7 +224,7 @@ func ofType(kind string, value any) (text string, ok bool) {
 	case bool:
 		return strconv.FormatBool(v), kind == "bool"
 	case string:
-		return v, kind == "string" || kind == "duration" && durations.MatchString(v)
+		return v, kind == "string" || kind == "duration" && regex.Of(durations).MatchString(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), kind == "float" || kind == "int" && v == float64(int64(v)) || kind == "duration" && v == 0
 	case []any:
@@ -244,4 +243,4 @@ func ofType(kind string, value any) (text string, ok bool) {
 	return "", reflect.ValueOf(value).Kind() == reflect.Int64 && kind == "int"
 }
 
-var durations = regexp.MustCompile(`^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`)
+const durations = `^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`

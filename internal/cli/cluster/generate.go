@@ -268,7 +268,7 @@ func roomFor(text string, size int) (string, error) {
 }
 
 // edgeZone is a Local Zone or a Wavelength Zone. Only some regions have them, and each has other names.
-var edgeZone = regexp.MustCompile(`availabilityZone: ([a-z]+(?:-[a-z]+)+-\d+-[a-z0-9-]+)`)
+const edgeZone = `availabilityZone: ([a-z]+(?:-[a-z]+)+-\d+-[a-z0-9-]+)`
 
 // inRegion returns a manifest with another region, its zones, and the partition of its ARNs.
 func inRegion(text, to string) (string, error) {
@@ -276,7 +276,7 @@ func inRegion(text, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if zone := edgeZone.FindStringSubmatch(text); zone != nil && was[0].Value != to {
+	if zone := regex.Of(edgeZone).FindStringSubmatch(text); zone != nil && was[0].Value != to {
 		return "", env.Usagef(
 			"--region %s: this flavor is an example with the zone %s: generate it without --region, then write the region and one of its zones into the file (aws ec2 describe-availability-zones --region %[1]s --all-availability-zones)",
 			to,

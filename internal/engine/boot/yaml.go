@@ -3,10 +3,11 @@ package boot
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -96,14 +97,12 @@ func plainInYAML11(value string) bool {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=":
 		return false
 	}
-	return !number11.MatchString(value)
+	return !regex.Of(number11).MatchString(value)
 }
 
 // number11 matches numbers and times of YAML 1.1: decimal, octal, hexadecimal, binary and
 // sexagesimal ones, and also some texts that only begin like one.
-var number11 = regexp.MustCompile(
-	`^[-+]?(\.?[0-9][0-9_]*(:[0-9:_]+)?(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xb][0-9a-fA-F_]+|\.(inf|Inf|INF|nan|NaN|NAN))$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`,
-)
+const number11 = `^[-+]?(\.?[0-9][0-9_]*(:[0-9:_]+)?(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xb][0-9a-fA-F_]+|\.(inf|Inf|INF|nan|NaN|NAN))$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`
 
 // block returns a string as a literal block without escapes. If YAML cannot represent the
 // string as a block, it is quoted. Text that is not UTF-8 becomes !!binary, which

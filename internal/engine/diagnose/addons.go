@@ -3,8 +3,9 @@ package diagnose
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -14,7 +15,7 @@ import (
 
 // webhookCall matches what an API server says of a webhook that does not answer: its name, and the name and the namespace
 // of its Service (staging/src/k8s.io/apiserver/pkg/util/webhook of Kubernetes v1.34.2).
-var webhookCall = regexp.MustCompile(`failed calling webhook "([^"]+)".*https://([a-z0-9-]+)\.([a-z0-9-]+)\.svc`)
+const webhookCall = `failed calling webhook "([^"]+)".*https://([a-z0-9-]+)\.([a-z0-9-]+)\.svc`
 
 // Addons returns the diagnosis of objects that the API server does not accept in time: the Service of a webhook that does
 // not answer, and why its pods do not run.
@@ -28,7 +29,7 @@ func Addons(a *incluster.Addons) graph.Diagnosis {
 		if blocked == nil {
 			return nil, ""
 		}
-		m := webhookCall.FindStringSubmatch(blocked.Error())
+		m := regex.Of(webhookCall).FindStringSubmatch(blocked.Error())
 		if m == nil {
 			return nil, ""
 		}

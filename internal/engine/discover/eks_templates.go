@@ -3,9 +3,10 @@ package discover
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
@@ -66,7 +67,7 @@ type eksImage struct {
 }
 
 // eksImageName matches the names of EKS's images of Amazon Linux, with the version of Kubernetes.
-var eksImageName = regexp.MustCompile(`^amazon-eks-[a-z0-9_-]+-(1\.\d+)-v\d+$`)
+const eksImageName = `^amazon-eks-[a-z0-9_-]+-(1\.\d+)-v\d+$`
 
 // readImages finds out how the images of launch templates and machines are looked up.
 func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
@@ -97,7 +98,7 @@ func (e *EKS) imageIDs() (ids []string) {
 
 // lookupOf finds the lookup that returns an image now.
 func lookupOf(ctx context.Context, c *cloud.Clients, image *ec2.ImageState) (found eksImage) {
-	match := eksImageName.FindStringSubmatch(image.Name)
+	match := regex.Of(eksImageName).FindStringSubmatch(image.Name)
 	if match == nil {
 		return found
 	}

@@ -1,9 +1,10 @@
 package discover
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -72,9 +73,9 @@ func (s *SelfManaged) readGroups() (out []machineGroup) {
 
 // Names that Cluster API gives to the Machines of a KubeadmControlPlane and of a
 // MachineDeployment.
-var (
-	planeName      = regexp.MustCompile(`^(.+)-[a-z0-9]{5}$`)
-	deploymentName = regexp.MustCompile(`^(.+)-[a-z0-9]{5,10}-[a-z0-9]{5}$`)
+const (
+	planeName      = `^(.+)-[a-z0-9]{5}$`
+	deploymentName = `^(.+)-[a-z0-9]{5,10}-[a-z0-9]{5}$`
 )
 
 // groupOf returns the kind and the name of the object that made a machine: from the identity
@@ -91,10 +92,10 @@ func (s *SelfManaged) groupOf(m ec2.InstanceState) (kind, name string) {
 		}
 		return deploymentKind, name
 	}
-	if match := planeName.FindStringSubmatch(machine); match != nil && plane {
+	if match := regex.Of(planeName).FindStringSubmatch(machine); match != nil && plane {
 		return planeKind, match[1]
 	}
-	if match := deploymentName.FindStringSubmatch(machine); match != nil && !plane {
+	if match := regex.Of(deploymentName).FindStringSubmatch(machine); match != nil && !plane {
 		return deploymentKind, match[1]
 	}
 	return machineKind, machine

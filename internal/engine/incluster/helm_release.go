@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,7 +205,7 @@ func leaves(path string, value any) map[string]any {
 }
 
 // secretName matches names of values that may be secret.
-var secretName = regexp.MustCompile(`(?i)(pass|secret|token|credential|auth|cert|private|key)`)
+const secretName = `(?i)(pass|secret|token|credential|auth|cert|private|key)`
 
 // hidden is shown for a value that may be secret.
 const hidden = "(hidden)"
@@ -216,7 +215,7 @@ func shown(path string, value any) string {
 	switch {
 	case value == nil:
 		return ""
-	case secretName.MatchString(path):
+	case regex.Of(secretName).MatchString(path):
 		return hidden
 	}
 	if text, ok := value.(string); ok {
@@ -226,7 +225,7 @@ func shown(path string, value any) string {
 	if err != nil {
 		return fmt.Sprint(value)
 	}
-	if secretName.Match(text) {
+	if regex.Of(secretName).Match(text) {
 		return hidden
 	}
 	return string(text)
@@ -318,7 +317,7 @@ func (r *HelmRelease) run(ctx context.Context, c *cloud.Clients, args []string, 
 	}
 	text := failed.Err.Error()
 	for path, value := range leaves("", r.Values) {
-		if secret, ok := value.(string); ok && len(secret) > 3 && secretName.MatchString(path) {
+		if secret, ok := value.(string); ok && len(secret) > 3 && regex.Of(secretName).MatchString(path) {
 			text = strings.ReplaceAll(text, secret, hidden)
 		}
 	}

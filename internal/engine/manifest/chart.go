@@ -1,8 +1,9 @@
 package manifest
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -105,9 +106,9 @@ const LongestRelease = 53
 
 // releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
 // pkg/chart/common/util of Helm v3 and v4).
-var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+const releaseNames = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 
 // IsReleaseName reports whether Helm accepts the name of a release.
 func IsReleaseName(name string) bool {
-	return len(name) <= LongestRelease && releaseNames.MatchString(name)
+	return len(name) <= LongestRelease && regex.Of(releaseNames).MatchString(name)
 }

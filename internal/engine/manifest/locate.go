@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // scalar is a field of an object with a single value, as the manifest has it.
@@ -207,7 +209,7 @@ func (m message) quotes(value string) int {
 }
 
 // lastWord is the last word of a name like "rootVolume".
-var lastWord = regexp.MustCompile(`[A-Z]?[a-z]+$`)
+const lastWord = `[A-Z]?[a-z]+$`
 
 // naming returns how many letters of the name of a field a message contains; 0 for none: of iops, VolumeSize for
 // rootVolume.size, or "instance type".
@@ -223,7 +225,7 @@ func (m message) naming(path string) int {
 		longest = len(last)
 	}
 	if len(parts) > 1 {
-		words := lastWord.FindString(parts[len(parts)-2])
+		words := regex.Of(lastWord).FindString(parts[len(parts)-2])
 		if with := lettersOf(words) + last; strings.Contains(m.letters, with) || strings.Contains(m.letters, strings.TrimSuffix(lettersOf(words), "s")+last) {
 			longest = max(longest, len(with))
 		}

@@ -3,9 +3,10 @@ package run
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/aws/smithy-go"
 
@@ -65,12 +66,12 @@ func DeniedActions(err error) string { return text.Several(CallerRefusalOf(err).
 
 // namedAction matches the action in the message of most services. It may be that of another
 // service, which the called one needs.
-var namedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]+:[A-Za-z0-9]+)`)
+const namedAction = `not authorized to perform: ([a-z0-9-]+:[A-Za-z0-9]+)`
 
 // deniedAction returns the IAM action that a caller lacks: the one that AWS names, or else
 // that of the call.
 func deniedAction(call *smithy.OperationError) string {
-	if named := namedAction.FindStringSubmatch(call.Error()); named != nil {
+	if named := regex.Of(namedAction).FindStringSubmatch(call.Error()); named != nil {
 		return named[1]
 	}
 	prefix := strings.ToLower(strings.ReplaceAll(call.Service(), " ", "")) // of most services

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
@@ -127,11 +128,11 @@ func encoded(fields []templateField, brief bool) string {
 }
 
 // shortValue matches the values that are encoded as they are.
-var shortValue = regexp.MustCompile(`^[\w./+-]{1,12}$`)
+const shortValue = `^[\w./+-]{1,12}$`
 
 // word encodes one field.
 func (f templateField) word(brief bool) string {
-	if !brief && !f.secret && shortValue.MatchString(f.value) {
+	if !brief && !f.secret && regex.Of(shortValue).MatchString(f.value) {
 		return letters(f.name) + "=" + f.value
 	}
 	return letters(f.name) + ":" + suffix(f.value)[2:]

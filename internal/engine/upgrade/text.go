@@ -2,7 +2,8 @@ package upgrade
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -24,13 +25,13 @@ func newText(sources []input.Source) *manifestText {
 
 // versionOnLine matches a key "version" with its value, which may have an anchor, quotes and
 // variables.
-var versionOnLine = regexp.MustCompile(`(\bversion["']?\s*:\s*(?:&\S+\s+)?["']?)((?:\$\{[^}]*\}|[^\s,{}#"'])+)`)
+const versionOnLine = `(\bversion["']?\s*:\s*(?:&\S+\s+)?["']?)((?:\$\{[^}]*\}|[^\s,{}#"'])+)`
 
 // version returns the value of the only version on a line, as it is written; "" if there is
 // none, or more than one.
 func (t *manifestText) version(at input.Position) string {
 	if _, line := t.line(at); line != nil {
-		if found := versionOnLine.FindAllSubmatch(line, -1); len(found) == 1 {
+		if found := regex.Of(versionOnLine).FindAllSubmatch(line, -1); len(found) == 1 {
 			return string(found[0][2])
 		}
 	}
@@ -45,7 +46,7 @@ func (t *manifestText) replace(at input.Position, version string) {
 		return
 	}
 	lines := bytes.Split(s.Data, []byte("\n"))
-	lines[at.Line-1] = versionOnLine.ReplaceAll(line, []byte("${1}"+version))
+	lines[at.Line-1] = regex.Of(versionOnLine).ReplaceAll(line, []byte("${1}"+version))
 	s.Data = bytes.Join(lines, []byte("\n"))
 }
 

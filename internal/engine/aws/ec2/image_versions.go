@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -43,13 +44,13 @@ func (q ImageQuery) ofAnyVersion(ctx context.Context, c *cloud.Clients) ([]types
 }
 
 // capaImage matches the names of CAPA's images.
-var capaImage = regexp.MustCompile(`^(capa-ami(?:-(.*))?-v?)(1\.\d+\.\d+)-`)
+const capaImage = `^(capa-ami(?:-(.*))?-v?)(1\.\d+\.\d+)-`
 
 // CAPAImage returns the operating system and the version of Kubernetes in the name of an image
 // of CAPA's: "ubuntu-24.04" and "v1.34.2" for "capa-ami-ubuntu-24.04-v1.34.2-1761230124". Both
 // are "" for other names.
 func CAPAImage(name string) (system, version string) {
-	m := capaImage.FindStringSubmatch(name)
+	m := regex.Of(capaImage).FindStringSubmatch(name)
 	if m == nil {
 		return "", ""
 	}
@@ -65,7 +66,7 @@ func QueriesOf(ctx context.Context, c *cloud.Clients, ids []string) (map[string]
 	}
 	images, err := describeImages(ctx, c, []types.Filter{cloud.Filter("image-id", ids...)})
 	for _, x := range images {
-		if m := capaImage.FindStringSubmatch(aws.ToString(x.Name)); m != nil {
+		if m := regex.Of(capaImage).FindStringSubmatch(aws.ToString(x.Name)); m != nil {
 			found[aws.ToString(x.ImageId)] = ImageQuery{
 				Name: m[1] + m[3] + "-*", Owner: aws.ToString(x.OwnerId), Architecture: string(x.Architecture), Version: "v" + m[3],
 			}
@@ -88,12 +89,12 @@ func (q ImageQuery) missing(ctx context.Context, c *cloud.Clients) error {
 }
 
 // versionInName matches the Kubernetes version in the name of an image.
-var versionInName = regexp.MustCompile(`v?(\d+\.\d+\.\d+)`)
+const versionInName = `v?(\d+\.\d+\.\d+)`
 
 // versionsOf lists the Kubernetes versions in the names of images, from the oldest.
 func versionsOf(images []types.Image) (found []semver.Version) {
 	for _, i := range images {
-		if m := versionInName.FindStringSubmatch(aws.ToString(i.Name)); m != nil {
+		if m := regex.Of(versionInName).FindStringSubmatch(aws.ToString(i.Name)); m != nil {
 			if v, err := semver.Parse(m[1]); err == nil {
 				found = append(found, v)
 			}

@@ -2,8 +2,9 @@ package loader
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -13,10 +14,10 @@ const noFlowLogs = "none"
 
 // The formats of names: LogGroupName in the API reference of CloudWatch Logs, LogDestination of
 // CreateFlowLogs in that of EC2, and RoleArn in that of IAM.
-var (
-	logGroupName   = regexp.MustCompile(`^[\w./#-]{1,512}$`)
-	logBucketARN   = regexp.MustCompile(`^arn:[\w-]+:s3:::[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$`)
-	flowLogRoleARN = regexp.MustCompile(`^arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+$`)
+const (
+	logGroupName   = `^[\w./#-]{1,512}$`
+	logBucketARN   = `^arn:[\w-]+:s3:::[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$`
+	flowLogRoleARN = `^arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+$`
 )
 
 // flowLogs returns the flow log of the VPC; nil if the annotations ask for none.
@@ -44,7 +45,7 @@ func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 	f := &manifest.FlowLogs{Role: role, Traffic: cmp.Or(traffic, "ALL")}
 	if strings.HasPrefix(to, "arn:") {
 		f.Bucket = to
-		if !logBucketARN.MatchString(to) {
+		if !regex.Of(logBucketARN).MatchString(to) {
 			l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogs, "it is not the ARN of a bucket",
 				"set it to one, such as arn:aws:s3:::my-logs, or to the name of a group of CloudWatch Logs"))
 		}
@@ -54,7 +55,7 @@ func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 		return f
 	}
 	f.LogGroup = to
-	if !logGroupName.MatchString(to) {
+	if !regex.Of(logGroupName).MatchString(to) {
 		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512"))
 	}
 	switch {
@@ -63,7 +64,7 @@ func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 			o.Problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogsRole,
 				"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"),
 		)
-	case !flowLogRoleARN.MatchString(role):
+	case !regex.Of(flowLogRoleARN).MatchString(role):
 		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogsRole, "it is not the ARN of a role",
 			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
 	}

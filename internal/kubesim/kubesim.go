@@ -59,6 +59,7 @@ func New(version string, up time.Time) *Cluster {
 	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		c.put("/api/v1/namespaces/"+ns, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": ns}}, up)
 	}
+	c.makePriorities()
 	return c
 }
 
@@ -267,7 +268,10 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	if at.resource.Namespaced {
 		meta["namespace"] = at.namespace
 	}
-	return 0, nil
+	if code, answer := c.secondDefault(at, o); code != 0 {
+		return code, answer
+	}
+	return c.forbidden(at, o)
 }
 
 // accept rejects objects that are not valid.

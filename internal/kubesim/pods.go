@@ -112,6 +112,9 @@ func takes(node, pod Object) bool {
 // replicate creates the missing pods of a ReplicaSet.
 func (c *Cluster) replicate(set Object, now time.Time) {
 	want, _ := value(set, "spec", "replicas").(float64)
+	if c.refusedPods(set) != "" {
+		return
+	}
 	name, namespace := text(set, "metadata", "name"), text(set, "metadata", "namespace")
 	have := 0.0
 	for path, o := range c.Objects {

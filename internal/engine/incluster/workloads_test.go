@@ -71,6 +71,35 @@ func TestWorkloadsOfAddons(t *testing.T) {
 	}
 }
 
+// The API server takes a Deployment and refuses its pods. The run says why; a plan has said so before.
+func TestWorkloadsWithRefusedPods(t *testing.T) {
+	const strict = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: strict}\n"
+	for _, tt := range []struct{ yaml, want string }{
+		{deploymentYAML("a:1", "      serviceAccountName: shop\n"), `error looking up service account default/shop: serviceaccount "shop" not found`},
+		{deploymentYAML("a:1", "      priorityClassName: shop\n"), "no PriorityClass with name shop was found"},
+		{deploymentYAML("a:1", "      runtimeClassName: shop\n"), `RuntimeClass "shop" not found`},
+		{strings.Replace(deploymentYAML("a:1", ""), "default", "strict", 1) + strict, `violates PodSecurity "restricted:v1.34"`},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			m := withAddon(t, tt.yaml)
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				enginetest.Inside(a, func(c *kubesim.Cluster) {
+					c.Put(time.Now(), kubesim.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": kubesim.Object{
+						"name": "strict", "labels": kubesim.Object{"pod-security.kubernetes.io/enforce": "restricted"},
+					}})
+				})
+				_, err = enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.ErrorContains(t, err, "gave up after 10m0s waiting for Deployment")
+				require.ErrorContains(t, err, "the API server refuses its pods: ")
+				require.ErrorContains(t, err, tt.want)
+			})
+		})
+	}
+}
+
 // Without workers, a run does not wait for pods that the control plane does not take: a scaler may make Nodes for them. It does wait
 // for those that tolerate its taint.
 func TestWorkloadsWithoutWorkers(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 func (c *checks) checkObjects() {
 	c.checkNamespaces()
 	server := c.apiServer()
+	var accepted []*manifest.Document
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			o, before := object{c, d}, len(c.problems)
@@ -35,8 +36,12 @@ func (c *checks) checkObjects() {
 			if len(c.problems) == before { // one mistake is one line
 				o.checkType(server)
 			}
+			if len(c.problems) == before {
+				accepted = append(accepted, d)
+			}
 		}
 	}
+	c.checkPods(accepted)
 }
 
 // apiServer returns what is known of the API server to which the objects are applied.
@@ -136,10 +141,13 @@ func (o object) checkType(server apiserver.Server) {
 // checkNamespaces warns about objects in a namespace that nothing in the manifest makes: the API server refuses them until something does
 // (NamespaceLifecycle, "Admission Control in Kubernetes"). Charts and add-ons of EKS may make others.
 func (c *checks) checkNamespaces() {
-	if len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil {
+	if c.madeElsewhere() {
 		return
 	}
-	made := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	made := map[string]bool{"": true}
+	for _, name := range firstNamespaces() {
+		made[name] = true
+	}
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			if d.Kind() == "Namespace" {

@@ -1,0 +1,129 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// Each line of Kubernetes objects beside an example causes one problem, one warning, or neither. The simulated API server refuses the same
+// (kubesim.TestPodAdmission).
+func TestRefusedPods(t *testing.T) {
+	const (
+		high    = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}\n---\n"
+		usual   = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: usual}, value: 5, globalDefault: true}\n---\n"
+		sandbox = "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: sandbox}, handler: runsc, overhead: {podFixed: {cpu: 100m}}, scheduling: {nodeSelector: {a: b}}}\n---\n"
+		strict  = "{apiVersion: v1, kind: Namespace, metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}}\n---\n"
+		old     = "{apiVersion: v1, kind: Namespace, metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: v1.0}}}\n---\n"
+		account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}}\n---\n"
+		hook    = "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: a}}\n---\n"
+		safe    = "securityContext: {runAsNonRoot: true}, containers: [{name: a, image: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]"
+		some    = "containers: [{name: a, image: a}]"
+	)
+	pod := func(namespace, spec string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: " + namespace + "}, spec: {" + spec + "}}"
+	}
+	of := func(kind, spec string) string {
+		version, more := "apps/v1", "selector: {matchLabels: {a: b}}, "
+		switch kind {
+		case "Job":
+			version, more, spec = "batch/v1", "", "restartPolicy: Never, "+spec
+		case "DaemonSet", "StatefulSet", "Deployment", "ReplicaSet":
+		}
+		return "{apiVersion: " + version + ", kind: " + kind + ", metadata: {name: a, namespace: default}, spec: {" + more + "template: {metadata: {labels: {a: b}}, spec: {" + spec + "}}}}"
+	}
+	for _, tt := range []struct{ objects, problem, warning string }{
+		{pod("default", some), "", ""},
+		{account + of("Deployment", some+", serviceAccountName: web"), "", ""},
+		{of("Deployment", some+", serviceAccountName: coredns"), "", "the API server refuses the pods of Deployment default/a: spec.template.spec.serviceAccountName: nothing in the manifest makes the ServiceAccount default/coredns — bring the ServiceAccount too"},
+		{account + of("Deployment", some+", serviceAccountName: wbe"), "", `did you mean "web"?`},
+		{of("DaemonSet", some+", serviceAccount: web"), "", "the ServiceAccount default/web"},
+		{of("StatefulSet", some+", serviceAccountName: web"), "", "the ServiceAccount default/web"},
+		{of("ReplicaSet", some+", serviceAccountName: web"), "", "the ServiceAccount default/web"},
+		{of("Job", some+", serviceAccountName: web"), "", "the ServiceAccount default/web"},
+		{pod("kube-system", some+", serviceAccountName: web"), "", "the API server refuses Pod kube-system/a: spec.serviceAccountName: nothing"},
+		{"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, serviceAccountName: web, " + some + "}}}}}}", "", "spec.jobTemplate.spec.template.spec.serviceAccountName"},
+		{strings.Replace(of("Deployment", some+", serviceAccountName: web"), "template:", "replicas: 0, template:", 1), "", ""},
+
+		{of("Deployment", some+", priorityClassName: system-node-critical"), "", ""},
+		{of("Deployment", some+", priorityClassName: system-node-critcal"), "", `nothing in the manifest makes the PriorityClass system-node-critcal — did you mean "system-node-critical"?`},
+		{high + of("Deployment", some+", priorityClassName: high, priority: 1000"), "", ""},
+		{high + of("Deployment", some+", priorityClassName: high, priority: 7"), "spec.template.spec.priority is 7, and that of its PriorityClass is 1000 — remove it", ""},
+		{usual + of("Deployment", some+", priority: 5"), "", ""},
+		{of("Deployment", some+", priority: 5"), "that of its PriorityClass is 0", ""},
+		{of("Deployment", some+", preemptionPolicy: Never"), "spec.template.spec.preemptionPolicy is Never, and that of its PriorityClass is PreemptLowerPriority", ""},
+		{usual + strings.Replace(usual, "name: usual", "name: other", 1), "pods that name none have the PriorityClass usual already", ""},
+
+		{sandbox + of("Deployment", some+", runtimeClassName: sandbox, overhead: {cpu: '0.1'}"), "", ""},
+		{of("Deployment", some+", runtimeClassName: sandbox"), "", "nothing in the manifest makes the RuntimeClass sandbox"},
+		{of("Deployment", some+", overhead: {cpu: '0.1'}"), "overhead is not that of its RuntimeClass", ""},
+		{sandbox + of("Deployment", some+", runtimeClassName: sandbox, nodeSelector: {a: c}"), "nodeSelector has a=c, and the RuntimeClass sandbox has a=b", ""},
+
+		{strict + pod("strict", some), "the Namespace strict enforces the Pod Security Standard restricted: allowPrivilegeEscalation != false (container", ""},
+		{strict + pod("strict", safe), "seccompProfile (pod or container", ""},
+		{old + pod("strict", safe), "", ""},
+		{strict + hook + pod("strict", some), "", "the Namespace strict enforces"},
+		{strings.ReplaceAll(strict, "restricted", "baseline") + pod("strict", some), "", ""},
+		{strings.ReplaceAll(strict, "restricted", "baseline") + pod("strict", some+", hostNetwork: true"), "host namespaces (hostNetwork=true)", ""},
+		{strings.ReplaceAll(strict, "enforce", "warn") + pod("strict", some), "", ""},
+	} {
+		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, tt.warning) })
+	}
+}
+
+// Arguments of the API server may turn admission plugins off.
+func TestPodsWithoutAdmission(t *testing.T) {
+	const objects = "{apiVersion: v1, kind: Namespace, metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}}\n---\n" +
+		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: strict}, spec: {priorityClassName: low, containers: [{name: a, image: a}]}}"
+	text := manifests.Read(t, "../../../../configs/quickstart.yaml")
+	text = manifests.Edit(
+		t,
+		text,
+		"    clusterConfiguration:\n",
+		"    clusterConfiguration:\n      apiServer: {extraArgs: [{name: disable-admission-plugins, value: 'PodSecurity,Priority'}]}\n",
+	)
+	c := manifests.MustLoad(t, text, input.LoadOptions{Addons: []input.Source{{Name: "mine.yaml", Data: []byte(objects)}}})
+	assert.NotContains(t, strings.Join(manifests.Warnings(c), "\n"), "mine.yaml")
+}
+
+// kube-system has pods that no Pod Security Standard permits. A set that is applied once does not change its Namespace.
+func TestSystemNamespace(t *testing.T) {
+	const set = "---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: mine}\n" +
+		"spec: {strategy: Reconcile, clusterSelector: {matchLabels: {network: flannel}}, resources: [{kind: ConfigMap, name: mine}]}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\ndata:\n" +
+		"  a.yaml: '{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, labels: {pod-security.kubernetes.io/enforce: baseline}}}'\n"
+	text := manifests.Read(t, "../../../../configs/resource-sets.yaml")
+	_, err := manifests.Load(t, text+set, input.LoadOptions{})
+	require.ErrorContains(t, err, "the API server refuses the pods of kube-proxy")
+	manifests.MustLoad(t, text+strings.Replace(set, "Reconcile", "ApplyOnce", 1), input.LoadOptions{})
+}
+
+// brings expects a problem or a warning of objects beside the quick start, or neither.
+func brings(t *testing.T, objects, problem, warning string) {
+	t.Helper()
+	text := manifests.Read(t, "../../../../configs/quickstart.yaml")
+	c, err := manifests.Load(t, text, input.LoadOptions{Addons: []input.Source{{Name: "mine.yaml", Data: []byte(objects)}}})
+	if problem != "" {
+		require.ErrorContains(t, err, problem)
+		assert.Equal(t, 1, strings.Count(err.Error(), "mine.yaml:"), err.Error())
+		return
+	}
+	require.NoError(t, err)
+	var found []string
+	for _, line := range manifests.Warnings(c) {
+		if strings.HasPrefix(line, "mine.yaml:") {
+			found = append(found, line)
+		}
+	}
+	if warning == "" {
+		assert.Empty(t, found)
+		return
+	}
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0], warning)
+}

@@ -22,7 +22,7 @@ const (
 // store stores an object like put, with everything else that the API server adds.
 func (c *Cluster) store(path string, o Object, now time.Time) {
 	old := c.Objects[path]
-	defaults(o, old)
+	c.defaults(o, old)
 	if _, counted := o["spec"]; counted {
 		meta, _ := o["metadata"].(Object)
 		was, _ := value(old, "metadata", "generation").(float64)
@@ -35,7 +35,7 @@ func (c *Cluster) store(path string, o Object, now time.Time) {
 
 // defaults sets the defaults of the API server that could look like differences: also in
 // lists, and values that are chosen once.
-func defaults(o, old Object) {
+func (c *Cluster) defaults(o, old Object) {
 	spec, _ := o["spec"].(Object)
 	if spec == nil {
 		return
@@ -64,7 +64,9 @@ func defaults(o, old Object) {
 		if ip := text(old, "spec", "clusterIP"); ip != "" {
 			unset(spec, "clusterIP", ip)
 		}
-		unset(spec, "clusterIP", fmt.Sprintf("10.96.7.%d", len(text(o, "metadata", "name"))))
+		if spec["clusterIP"] == nil && text(spec, "type") != "ExternalName" {
+			spec["clusterIP"] = c.freeAddress(o)
+		}
 		protocols(spec)
 	}
 }

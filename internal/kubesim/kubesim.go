@@ -271,6 +271,9 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	if code, answer := c.secondDefault(at, o); code != 0 {
 		return code, answer
 	}
+	if code, answer := c.allocated(at, o); code != 0 {
+		return code, answer
+	}
 	return c.forbidden(at, o)
 }
 

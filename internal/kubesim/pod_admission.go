@@ -156,7 +156,7 @@ func (c *Cluster) insecure(namespace string, pod Object) string {
 		return ""
 	}
 	own := podsecurity.MajorMinorVersion(1, c.minor())
-	if wanted.Enforce.Version.Latest() || own.Older(wanted.Enforce.Version) {
+	if wanted.Enforce.Latest() || own.Older(wanted.Enforce.Version) {
 		wanted.Enforce.Version = own
 	}
 	raw, err := json.Marshal(pod)

@@ -52,7 +52,7 @@ func TestPodAdmission(t *testing.T) {
 		pod := read(t, fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: %s}, spec: {containers: [{name: a, image: a}]}}", tt.namespace))
 		given := read(t, "{"+tt.spec+"}")
 		for k, v := range given {
-			pod["spec"].(Object)[k] = v //nolint:forcetypeassert // it is there
+			pod["spec"].(Object)[k] = v
 		}
 		r, _ := c.resourceOf("v1", "Pod")
 		code, answer := c.apply(now, place{resource: r, namespace: tt.namespace, name: "a"}, patch{manager: "test", dry: true}, pod)
@@ -66,7 +66,7 @@ func TestPodAdmission(t *testing.T) {
 		deployment := read(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}`)
 		deployment["metadata"].(Object)["namespace"], deployment["spec"] = tt.namespace, Object{
 			"template": Object{"spec": pod["spec"]},
-		} //nolint:forcetypeassert // it is there
+		}
 		c.Put(now, deployment)
 		c.settleWorkloads(now)
 		assert.Contains(t, fmt.Sprint(deployment["status"]), tt.want, tt.spec)

@@ -127,3 +127,34 @@ func brings(t *testing.T, objects, problem, warning string) {
 	require.Len(t, found, 1)
 	assert.Contains(t, found[0], warning)
 }
+
+// Services beside an example. The simulated API server refuses the same (kubesim.TestServiceAddresses).
+func TestServices(t *testing.T) {
+	service := func(name, spec string) string {
+		return "{apiVersion: v1, kind: Service, metadata: {name: " + name + ", namespace: kube-system}, spec: {ports: [{port: 80}], " + spec + "}}\n---\n"
+	}
+	open := func(name, ports string) string {
+		return "{apiVersion: v1, kind: Service, metadata: {name: " + name + ", namespace: kube-system}, spec: {type: NodePort, ports: [" + ports + "]}}\n---\n"
+	}
+	for _, tt := range []struct{ objects, problem string }{
+		{service("a", "clusterIP: 10.96.0.20") + service("b", "clusterIP: 10.96.0.21"), ""},
+		{service("a", "clusterIP: 10.96.0.20") + service("b", "clusterIPs: [10.96.0.20]"), "Service kube-system/b: 10.96.0.20 is the address of Service kube-system/a — change it, or remove it"},
+		{service("a", "clusterIP: 10.96.0.1"), "10.96.0.1 is the address of Service default/kubernetes"},
+		{service("a", "clusterIP: 10.96.0.10"), "10.96.0.10 is the address of Service kube-system/kube-dns"},
+		{service("kube-dns", "clusterIP: 10.96.0.10"), ""},
+		{service("a", "clusterIP: 172.20.0.10"), "172.20.0.10 is not an address of Services"},
+		{service("a", "clusterIPs: [172.20.0.10]"), "spec.clusterIPs[0]: 172.20.0.10 is not an address of Services"},
+		{service("a", "clusterIP: 10.96.0.20, clusterIPs: [10.96.0.21]"), "10.96.0.21 is not clusterIP"},
+		{service("a", "clusterIP: 10.96.0.20, ipFamilies: [IPv6]"), "10.96.0.20 is not an address of IPv6, as ipFamilies[0] says"},
+		{service("a", "ipFamilies: [IPv6]"), "spec.ipFamilies[0]: Services of the cluster have no IPv6 — remove it, or add a block"},
+		{service("a", "ipFamilyPolicy: RequireDualStack"), "spec.ipFamilyPolicy: Services of the cluster have one family"},
+		{service("a", "ipFamilyPolicy: PreferDualStack"), ""},
+		{service("a", "ipFamilyPolicy: Dual"), `spec.ipFamilyPolicy: "Dual" is not one of`},
+		{service("a", "ipFamilies: [IPv4, IPv6]"), "two families need another one"},
+		{service("a", "clusterIP: None, ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv6]"), ""},
+		{open("a", "{port: 80, nodePort: 30080}") + open("b", "{port: 80, protocol: UDP, nodePort: 30080}"), "spec.ports[0].nodePort: 30080 is a node port of Service kube-system/a — change one of them"},
+		{open("a", "{name: a, port: 80, nodePort: 30080}, {name: b, port: 80, protocol: UDP, nodePort: 30080}") + open("b", "{port: 80}") + open("c", "{port: 80}"), ""},
+	} {
+		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, "") })
+	}
+}

@@ -41,12 +41,14 @@ func (c *checks) checkObjects() {
 			}
 		}
 	}
+	c.checkAllocations(server, accepted)
 	c.checkPods(accepted)
 }
 
 // apiServer returns what is known of the API server to which the objects are applied.
 func (c *checks) apiServer() apiserver.Server {
 	server := apiserver.Server{Minor: c.versionOf("").minor, Defaults: !c.managed, NodePort: [2]int32{firstNodePort, lastNodePort}}
+	otherBlocks := false
 	if c.cluster.ControlPlane != nil {
 		config := c.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec
 		for _, a := range config.ClusterConfiguration.APIServer.ExtraArgs {
@@ -55,10 +57,12 @@ func (c *checks) apiServer() apiserver.Server {
 				server.Defaults = false
 			case "service-node-port-range":
 				server.NodePort = [2]int32{}
+			case "service-cluster-ip-range":
+				otherBlocks = true
 			}
 		}
 		if config.InitConfiguration.Patches.Directory != "" { // patches may set the same arguments
-			server.Defaults, server.NodePort = false, [2]int32{}
+			server.Defaults, server.NodePort, otherBlocks = false, [2]int32{}, true
 		}
 	} else {
 		server.Defaults = false
@@ -70,7 +74,7 @@ func (c *checks) apiServer() apiserver.Server {
 			}
 		}
 	}
-	if c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
+	if otherBlocks || c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
 		server.Services = nil // it has more blocks
 	}
 	server.Schemas = c.schemas()

@@ -126,6 +126,7 @@ func (c *Cluster) Settle(now time.Time) {
 		c.settleBroken(now)
 		c.settleBudgets(now)
 		c.settleWorkloads(now)
+		c.settleAPIServices(now)
 	}
 }
 

@@ -62,3 +62,36 @@ func TestServiceAddresses(t *testing.T) {
 		assert.Contains(t, fmt.Sprint(answer), tt.want, tt.spec)
 	}
 }
+
+// Webhooks and APIs without a Service, its port or its pods do not answer.
+func TestCalledServices(t *testing.T) {
+	const pods = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default}, spec: {template: {metadata: {labels: {a: b}}}}}"
+	for _, tt := range []struct{ service, want string }{
+		{"", `service "a" not found`},
+		{"ports: [{port: 8443}]", `no service port 443 found for service "a"`},
+		{"ports: [{port: 443}], selector: {a: c}", `no endpoints available for service "a"`},
+		{"ports: [{port: 443}], selector: {a: b}", ""},
+	} {
+		c := New("v1.34.2", time.Time{})
+		c.Running = time.Unix(1, 0)
+		now := c.Running.Add(time.Hour)
+		c.Put(now, read(t, pods))
+		if tt.service != "" {
+			c.Put(now, read(t, "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: default}, spec: {"+tt.service+"}}"))
+		}
+		c.Put(now, read(t, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.a.b}, spec: {service: {name: a, namespace: default}}}"))
+		c.Put(now, read(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: a}, webhooks: "+
+			"[{name: a.b.c, rules: [{apiGroups: [''], resources: [configmaps]}], clientConfig: {service: {name: a, namespace: default}}}]}"))
+		c.settleAPIServices(now)
+		r, _ := c.resourceOf("v1", "ConfigMap")
+		_, answer := c.hooked(now, place{resource: r, namespace: "default", name: "a"}, http.MethodPatch)
+		status := fmt.Sprint(c.Get("/apis/apiregistration.k8s.io/v1/apiservices/v1.a.b")["status"])
+		if tt.want == "" {
+			assert.Nil(t, answer)
+			assert.Contains(t, status, "True")
+			continue
+		}
+		assert.Contains(t, fmt.Sprint(answer), tt.want)
+		assert.Contains(t, status, tt.want)
+	}
+}

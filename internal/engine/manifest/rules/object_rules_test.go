@@ -158,3 +158,35 @@ func TestServices(t *testing.T) {
 		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, "") })
 	}
 }
+
+// Services that the API server calls, beside an example. kubesim.TestCalledServices has the other side.
+func TestCalledServices(t *testing.T) {
+	const (
+		pods = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, " +
+			"template: {metadata: {labels: {a: b, c: d}}, spec: {containers: [{name: a, image: a}]}}}}\n---\n"
+		service = "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: default}, spec: {ports: [{port: 443}], selector: {a: b}}}\n---\n"
+		api     = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.a.b}, spec: {group: a.b, version: v1, groupPriorityMinimum: 1, versionPriority: 1, service: {name: a, namespace: default}}}"
+		local   = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.a.b}, spec: {group: a.b, version: v1, groupPriorityMinimum: 1, versionPriority: 1}}"
+		kinds   = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {group: example.com, scope: Namespaced, names: {plural: foos, singular: foo, kind: Foo}, " +
+			"conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: default}}}}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}, {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}]}}"
+	)
+	hook := func(kind, more string) string {
+		return "{apiVersion: admissionregistration.k8s.io/v1, kind: " + kind + "WebhookConfiguration, metadata: {name: a}, webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], " +
+			"rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods, services]}], clientConfig: {service: {name: a, namespace: default}}" + more + "}]}"
+	}
+	for _, tt := range []struct{ objects, problem, warning string }{
+		{pods + service + hook("Validating", ""), "", ""},
+		{hook("Validating", ""), "", "ValidatingWebhookConfiguration a: webhooks[0].clientConfig.service: nothing in the manifest makes the Service default/a: the API server refuses pods, services — bring the Service and its pods too"},
+		{hook("Mutating", ", failurePolicy: Fail"), "", "nothing in the manifest makes the Service default/a"},
+		{hook("Mutating", ", failurePolicy: Ignore"), "", ""},
+		{service + hook("Validating", ""), "", "no pods of the manifest have the labels that the Service default/a selects"},
+		{pods + strings.Replace(service, "443", "8443", 1) + hook("Validating", ""), "webhooks[0].clientConfig.service: the Service default/a has no port 443", ""},
+		{pods + service + api, "", ""},
+		{api, "", "spec.service: nothing in the manifest makes the Service default/a: the API does not become available"},
+		{local, "", ""},
+		{pods + service + kinds, "", ""},
+		{kinds, "", "the API server does not convert its objects"},
+	} {
+		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, tt.warning) })
+	}
+}

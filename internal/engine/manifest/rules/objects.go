@@ -43,6 +43,7 @@ func (c *checks) checkObjects() {
 	}
 	c.checkAllocations(server, accepted)
 	c.checkPods(accepted)
+	c.checkCalledServices(accepted)
 }
 
 // apiServer returns what is known of the API server to which the objects are applied.

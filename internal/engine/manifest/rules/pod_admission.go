@@ -180,8 +180,7 @@ func (c *checks) admits(plugin string) bool {
 func (c *checks) checkAccount(w podsOf, made madeObjects) {
 	name := cmp.Or(w.pod.Spec.ServiceAccountName, w.pod.Spec.DeprecatedServiceAccount, "default")
 	key := w.namespace + "/" + name
-	ours := made.namespaces[w.namespace] != nil && !slices.ContainsFunc(c.cluster.Charts, func(h manifest.Chart) bool { return h.Namespace == w.namespace })
-	if name == "default" || made.accounts[key] || c.madeElsewhere() && !ours {
+	if name == "default" || made.accounts[key] || c.isForeign(w.namespace, made) {
 		return
 	}
 	var near []string

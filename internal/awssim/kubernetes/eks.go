@@ -29,7 +29,7 @@ func (svc *Service) settleEKS() {
 			svc.clusters[host] = k
 			if c.SelfManagedAddons {
 				svc.installVPCCNI(k)
-				putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
+				putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version, kubesim.Object{"operator": "Exists"}))
 			}
 		case k != nil && !c.Deleted.IsZero():
 			delete(svc.clusters, host)
@@ -69,7 +69,7 @@ func (svc *Service) settleAddons(c *eks.Cluster, k *kubesim.Cluster) {
 		case name == "vpc-cni":
 			svc.installVPCCNI(k)
 		case name == "kube-proxy":
-			putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
+			putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version, kubesim.Object{"operator": "Exists"}))
 		case name == eks.EBSDriver:
 			putSystem(k, svc.Now(), systemWorkload("Deployment", "ebs-csi-controller", "aws-ebs-csi-driver:"+d.Version))
 		}
@@ -206,7 +206,7 @@ func (svc *Service) roleOf(i *ec2.Instance, c *eks.Cluster) string {
 func (svc *Service) installVPCCNI(k *kubesim.Cluster) {
 	const rbac = "rbac.authorization.k8s.io/v1"
 	now := svc.Now()
-	putSystem(k, now, systemWorkload("DaemonSet", "aws-node", "amazon-k8s-cni:v1.20.4"))
+	putSystem(k, now, systemWorkload("DaemonSet", "aws-node", "amazon-k8s-cni:v1.20.4", kubesim.Object{"operator": "Exists"}))
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 		k.Put(now, kubesim.Object{"apiVersion": rbac, "kind": kind, "metadata": kubesim.Object{"name": "aws-node"}})
 	}

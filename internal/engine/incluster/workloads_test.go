@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -136,4 +137,42 @@ func TestWorkloadsThatWereReplaced(t *testing.T) {
 		})
 		assert.Empty(t, stepsOf(t, m, a))
 	})
+}
+
+// Nodes are initialized and get ready only if they take the pods of the cloud controller manager and of the pod network.
+func TestWorkloadsThatNoNodeTakes(t *testing.T) {
+	const plane = "node-role.kubernetes.io/control-plane"
+	for name, tt := range map[string]struct {
+		workload, want string
+		edit           func(pod map[string]any)
+	}{
+		"no such label": {
+			"aws-cloud-controller-manager", "waiting for providerID to become set by the cloud controller manager",
+			func(pod map[string]any) { pod["nodeSelector"] = map[string]any{plane: "true"} },
+		},
+		"no toleration of new Nodes": {
+			"aws-cloud-controller-manager", "waiting for providerID to become set by the cloud controller manager",
+			func(pod map[string]any) {
+				pod["tolerations"] = []any{map[string]any{"key": plane, "operator": "Exists"}}
+			},
+		},
+		"no pod network on the control plane": {"flannel", "cni plugin not initialized", func(pod map[string]any) { delete(pod, "tolerations") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := enginetest.Quick(enginetest.Load(t, addonsExample, nil))
+			for _, set := range m.ResourceSets {
+				for _, d := range set.Documents {
+					if pod, is := manifest.ValueAt(d.Object, "spec.template.spec").(map[string]any); is && d.Metadata("name") == tt.workload {
+						tt.edit(pod)
+					}
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.ErrorContains(t, err, "gave up after 10m0s")
+				require.ErrorContains(t, err, tt.want)
+			})
+		})
+	}
 }

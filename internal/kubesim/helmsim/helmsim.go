@@ -189,6 +189,7 @@ func (c *command) upgrade(stdin []byte) error {
 		return err
 	}
 	for _, o := range workloads(name, c.flags["namespace"]) {
+		place(o, name, values)
 		if err := c.cluster.create(o); err != nil {
 			return err
 		}
@@ -394,6 +395,36 @@ func workloads(chart, namespace string) []Object {
 		return []Object{object("Deployment", namespace, "ebs-csi-controller"), object("DaemonSet", namespace, "ebs-csi-node")}
 	}
 	return nil
+}
+
+// place sets on which Nodes the pods of a chart run: those of a pod network on all of them, and others where the defaults of their chart or the
+// values say (values.yaml of aws-cloud-controller-manager 0.0.12 and of aws-ebs-csi-driver).
+func place(o Object, chart string, values Object) {
+	spec, _ := o["spec"].(Object)
+	template, _ := spec["template"].(Object)
+	pod, _ := template["spec"].(Object)
+	if pod == nil {
+		return
+	}
+	const plane = "node-role.kubernetes.io/control-plane"
+	pod["tolerations"] = []any{Object{"operator": "Exists"}}
+	if chart != "aws-cloud-controller-manager" {
+		return
+	}
+	pod["tolerations"] = []any{
+		Object{"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}, Object{"key": plane, "effect": "NoSchedule"},
+	}
+	if given, is := values["tolerations"].([]any); is {
+		pod["tolerations"] = given
+	}
+	selector := Object{plane: ""}
+	given, _ := values["nodeSelector"].(Object)
+	for k, v := range given {
+		if selector[k] = v; v == nil {
+			delete(selector, k)
+		}
+	}
+	pod["nodeSelector"] = selector
 }
 
 // define makes the CustomResourceDefinitions in the folder crds of a chart, which helm never deletes

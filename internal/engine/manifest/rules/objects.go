@@ -43,6 +43,7 @@ func (c *checks) checkObjects() {
 	}
 	c.checkAllocations(server, accepted)
 	c.checkPods(accepted)
+	c.checkPlacement(accepted)
 	c.checkCalledServices(accepted)
 }
 

@@ -1,0 +1,303 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+const (
+	planeLabel    = "node-role.kubernetes.io/control-plane" // of kubeadm, with an empty value, and the key of its taint
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+)
+
+// nodesOf are Nodes with the same labels and taints.
+type nodesOf struct {
+	labels map[string]string
+	taints []corev1.Taint
+}
+
+// nodeGroups returns the Nodes of the manifest; false if labels or taints of some are not known.
+func (c *checks) nodeGroups() (all []nodesOf, known bool) {
+	known = !c.cluster.EKS.HasAutoMode() && (c.cluster.EKS == nil || c.cluster.EKS.Karpenter == nil && len(c.cluster.EKS.Fargate) == 0)
+	add := func(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, registrations ...*bootstrapv1.NodeRegistrationOptions) {
+		if spec == nil || len(spec.Files) > 0 && marksNodes(spec.Files) || marksNodes(spec.PreKubeadmCommands) || marksNodes(spec.PostKubeadmCommands) {
+			known = false
+			return
+		}
+		for _, r := range registrations {
+			group := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
+			maps.Copy(group.labels, labels)
+			for _, a := range r.KubeletExtraArgs {
+				known = known && group.argument(a.Name, manifest.Deref(a.Value))
+			}
+			plane := len(registrations) > 1
+			if plane {
+				group.labels[planeLabel] = ""
+			}
+			switch {
+			case r.Taints != nil:
+				group.taints = append(group.taints, *r.Taints...)
+			case plane:
+				group.taints = append(group.taints, corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule})
+			}
+			all = append(all, group)
+		}
+	}
+	both := func(spec *bootstrapv1.KubeadmConfigSpec) []*bootstrapv1.NodeRegistrationOptions {
+		return []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration}
+	}
+	if p := c.cluster.ControlPlane; p != nil {
+		spec := &p.Object.Spec.KubeadmConfigSpec
+		add(p.Object.Spec.MachineTemplate.ObjectMeta.Labels, spec, both(spec)...)
+	}
+	for _, m := range c.cluster.Machines {
+		switch {
+		case m.Bootstrap == nil:
+			known = false
+		case m.ControlPlane:
+			add(m.Object.Labels, &m.Bootstrap.Spec, both(&m.Bootstrap.Spec)...)
+		default:
+			add(m.Object.Labels, &m.Bootstrap.Spec, &m.Bootstrap.Spec.JoinConfiguration.NodeRegistration)
+		}
+	}
+	for _, d := range c.cluster.Deployments {
+		if known = known && d.Bootstrap != nil; d.Bootstrap != nil {
+			spec := &d.Bootstrap.Spec.Template.Spec
+			add(d.Object.Spec.Template.Labels, spec, &spec.JoinConfiguration.NodeRegistration)
+		}
+	}
+	for _, p := range c.cluster.Pools {
+		switch {
+		case p.Managed != nil && p.Bootstrap == (manifest.Bootstrap{}):
+			all = append(all, managedNodes(&p.Managed.Spec))
+			known = known && !isWindows(&p.Managed.Spec)
+		case p.Bootstrap.Kubeadm != nil:
+			add(nil, &p.Bootstrap.Kubeadm.Spec, &p.Bootstrap.Kubeadm.Spec.JoinConfiguration.NodeRegistration)
+		default:
+			known = false
+		}
+	}
+	return all, known && len(all) > 0
+}
+
+// marksNodes reports whether files or commands may set labels or taints of Nodes.
+func marksNodes[T any](parts []T) bool {
+	text := fmt.Sprint(parts)
+	return slices.ContainsFunc([]string{"kubectl", "registerWithTaints", "node-labels", "nodeRegistration", "base64", "gzip"}, func(s string) bool {
+		return strings.Contains(text, s)
+	})
+}
+
+// managedNodes are the nodes of a node group of EKS.
+func managedNodes(spec *expinfrav1.AWSManagedMachinePoolSpec) nodesOf {
+	group := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
+	maps.Copy(group.labels, spec.Labels)
+	effects := map[expinfrav1.TaintEffect]corev1.TaintEffect{
+		expinfrav1.TaintEffectNoSchedule: corev1.TaintEffectNoSchedule, expinfrav1.TaintEffectNoExecute: corev1.TaintEffectNoExecute,
+		expinfrav1.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
+	}
+	for _, t := range spec.Taints {
+		group.taints = append(group.taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+	}
+	return group
+}
+
+// argument reads the labels and taints in an argument of the kubelet; false if a script fills them in.
+func (n *nodesOf) argument(name, value string) bool {
+	switch name {
+	case "node-labels":
+		for pair := range strings.SplitSeq(value, ",") {
+			key, label, _ := strings.Cut(pair, "=")
+			n.labels[key] = label
+		}
+	case "register-with-taints":
+		for text := range strings.SplitSeq(value, ",") {
+			if at := strings.LastIndex(text, ":"); at >= 0 {
+				key, taint, _ := strings.Cut(text[:at], "=")
+				n.taints = append(n.taints, corev1.Taint{Key: key, Value: taint, Effect: corev1.TaintEffect(text[at+1:])})
+			}
+		}
+	case "config":
+		return false
+	default:
+		return true
+	}
+	return !isFilledIn(value)
+}
+
+// mayHave reports whether a Node may have a label with one of the values. Labels of Kubernetes and AWS come from the machine.
+func (n *nodesOf) mayHave(key string, is func(value string, set bool) bool) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	value, set := n.labels[key]
+	machines := prefixed && domain != "node-role.kubernetes.io" && key != "kubernetes.io/os" &&
+		(strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io") || strings.HasSuffix(domain, "amazonaws.com"))
+	return is(value, set) || machines && !set
+}
+
+// unmet returns a label that a pod demands and the Node cannot have; "" if there is none.
+func (n *nodesOf) unmet(pod *corev1.PodSpec) string {
+	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
+		want := pod.NodeSelector[key]
+		if !n.mayHave(key, func(v string, set bool) bool { return set && v == want }) {
+			return "nodeSelector " + key + "=" + want
+		}
+	}
+	a := pod.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	meets := func(t corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return !n.meets(e) })
+	}
+	if !slices.ContainsFunc(terms, meets) {
+		return "affinity.nodeAffinity"
+	}
+	return ""
+}
+
+func (n *nodesOf) meets(e corev1.NodeSelectorRequirement) bool {
+	return n.mayHave(e.Key, func(v string, set bool) bool {
+		switch e.Operator {
+		case corev1.NodeSelectorOpIn:
+			return set && slices.Contains(e.Values, v)
+		case corev1.NodeSelectorOpNotIn:
+			return !set || !slices.Contains(e.Values, v)
+		case corev1.NodeSelectorOpExists:
+			return set
+		case corev1.NodeSelectorOpDoesNotExist:
+			return !set
+		case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+			return set
+		}
+		return true
+	})
+}
+
+// untolerated returns a taint of the Node that a pod does not tolerate; "" if there is none.
+func (n *nodesOf) untolerated(pod *corev1.PodSpec, more ...corev1.Taint) string {
+	for _, t := range slices.Concat(n.taints, more) {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || slices.ContainsFunc(pod.Tolerations, func(x corev1.Toleration) bool { return toleratesTaint(x, t) }) {
+			continue
+		}
+		return "taint " + t.Key + ":" + string(t.Effect)
+	}
+	return ""
+}
+
+// toleratesTaint is ToleratesTaint of k8s.io/api, without the operators that are off by default.
+func toleratesTaint(x corev1.Toleration, t corev1.Taint) bool {
+	return (x.Effect == "" || x.Effect == t.Effect) && (x.Key == "" || x.Key == t.Key) && (x.Operator == corev1.TolerationOpExists || x.Value == t.Value)
+}
+
+// checkPlacement checks whether a Node of the manifest takes the pods that a run waits for (NodeAffinity and TaintToleration of the
+// kube-scheduler). Without the cloud controller manager and the pod network, Nodes do not become ready.
+func (c *checks) checkPlacement(documents []*manifest.Document) {
+	nodes, known := c.nodeGroups()
+	if !known {
+		return
+	}
+	for _, w := range c.workloads(documents) {
+		pod := &w.pod.Spec
+		other := pod.SchedulerName != "" && pod.SchedulerName != corev1.DefaultSchedulerName
+		if pod.NodeName != "" || len(pod.SchedulingGates) > 0 || other || w.Kind() == "CronJob" {
+			continue
+		}
+		var more []corev1.Taint
+		isController := manifest.HasCloudController([]*manifest.Document{w.Document})
+		if isController && c.cluster.EKS == nil {
+			more = append(more, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		}
+		isNetwork := manifest.HasPodNetwork([]*manifest.Document{w.Document})
+		switch {
+		case isNetwork:
+			c.checkNetworkPlacement(w, nodes)
+		case isController || w.Kind() != "DaemonSet" && c.waitsFor(w):
+			c.checkOnePlace(w, nodes, more)
+		}
+	}
+}
+
+// waitsFor reports whether a run that waits for ready Nodes waits for the pods: without workers, only for those that tolerate the taint of
+// the control plane.
+func (c *checks) waitsFor(w podsOf) bool {
+	taint := corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule}
+	return c.hasMachinesForPods() || slices.ContainsFunc(w.pod.Spec.Tolerations, func(x corev1.Toleration) bool { return toleratesTaint(x, taint) })
+}
+
+// hasMachinesForPods reports whether the manifest has machines beside the control plane.
+func (c *checks) hasMachinesForPods() bool {
+	return slices.ContainsFunc(c.cluster.Machines, func(m manifest.Machine) bool { return !m.ControlPlane }) ||
+		slices.ContainsFunc(c.cluster.Deployments, func(d manifest.Deployment) bool { return d.Replicas() > 0 }) ||
+		slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 })
+}
+
+// checkOnePlace warns about pods that no Node takes. The cloud controller manager has to run before Nodes are initialized.
+func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
+	var reasons []string
+	for _, n := range nodes {
+		why := n.unmet(&w.pod.Spec)
+		if why == "" {
+			why = n.untolerated(&w.pod.Spec, more...)
+		}
+		if why == "" {
+			return
+		}
+		if !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	slices.Sort(reasons)
+	p := w.At
+	p.What = fmt.Sprintf("no Node of the manifest takes the pods of %s (%s)", w.Title(), strings.Join(reasons, "; "))
+	p.Fix = "change " + w.at + "nodeSelector, affinity or tolerations, or the labels and taints of machines"
+	if given, set := w.pod.Spec.NodeSelector[planeLabel]; set && given != "" {
+		p.Fix = fmt.Sprintf(`write %snodeSelector: {%s: ""}: the label of kubeadm has no value`, w.at, planeLabel)
+	}
+	report := c.warn
+	if len(more) > 0 && c.initializedByController() {
+		p.What += ": Nodes wait for this cloud controller manager"
+		report = c.fail
+	}
+	report(p)
+}
+
+// initializedByController reports whether Nodes wait for a cloud controller manager, and the manifest has one.
+func (c *checks) initializedByController() bool {
+	return c.cluster.ControlPlane != nil && manifest.ExternalCloudProvider(&c.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec) &&
+		len(c.cluster.CloudControllers()) == 1
+}
+
+// checkNetworkPlacement refuses a pod network that Nodes of the manifest do not take, unless another one may do.
+func (c *checks) checkNetworkPlacement(w podsOf, nodes []nodesOf) {
+	others := len(c.cluster.Charts) > 0
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			others = others || d != w.Document && manifest.HasPodNetwork([]*manifest.Document{d})
+		}
+	}
+	if others || w.Kind() != "DaemonSet" || c.cluster.EKS != nil && c.cluster.HasVPCCNI() {
+		return
+	}
+	for _, n := range nodes {
+		why := n.unmet(&w.pod.Spec)
+		if why == "" {
+			why = n.untolerated(&w.pod.Spec)
+		}
+		if why != "" {
+			p := w.At
+			p.What = fmt.Sprintf("some Nodes of the manifest do not take the pods of %s (%s): without the pod network, they do not become ready", w.Title(), why)
+			p.Fix = "write " + w.at + "tolerations: [{operator: Exists}], and no nodeSelector"
+			c.fail(p)
+			return
+		}
+	}
+}

@@ -269,7 +269,8 @@ func (c *Cluster) networkOn(node Object) bool {
 		volumes, _ := value(o, "spec", "template", "spec", "volumes").([]any)
 		for _, v := range volumes {
 			volume, _ := v.(Object)
-			if strings.HasPrefix(text(volume, "hostPath", "path"), "/etc/cni") && (node == nil || takes(node, template(o)) && tolerated(node, template(o))) {
+			if strings.HasPrefix(text(volume, "hostPath", "path"), "/etc/cni") && c.flannelExits(o) == "" &&
+				(node == nil || takes(node, template(o)) && tolerated(node, template(o))) {
 				return true
 			}
 		}

@@ -176,3 +176,47 @@ func TestWorkloadsThatNoNodeTakes(t *testing.T) {
 		})
 	}
 }
+
+// flannel ends if the network of its configuration is another one than that of the Nodes.
+func TestNetworkOfOtherAddresses(t *testing.T) {
+	m := enginetest.Quick(enginetest.Load(t, addonsExample, nil))
+	for _, set := range m.ResourceSets {
+		for _, d := range set.Documents {
+			if data, is := manifest.ValueAt(d.Object, "data").(map[string]any); is && data["net-conf.json"] != nil {
+				data["net-conf.json"] = `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}`
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "cni plugin not initialized")
+	})
+}
+
+// The operator of Calico installs nothing if its pool is not within the addresses of pods of the Cluster. The cloud controller manager of a chart
+// runs where its values say.
+func TestNetworkChartOfOtherAddresses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(charts []manifest.Chart)
+		want string
+	}{
+		"pool elsewhere": {func(charts []manifest.Chart) {
+			charts[0].Chart, charts[0].Title = "tigera-operator", "tigera-operator"
+			charts[0].Values = map[string]any{"installation": map[string]any{"calicoNetwork": map[string]any{"ipPools": []any{map[string]any{"cidr": "172.16.0.0/16"}}}}}
+		}, "cni plugin not initialized"},
+		"label with a value": {func(charts []manifest.Chart) {
+			charts[1].Values["nodeSelector"] = map[string]any{"node-role.kubernetes.io/control-plane": "true"}
+		}, "providerID to become set by the cloud controller manager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := enginetest.Quick(enginetest.Load(t, "charts.yaml", nil))
+			tt.edit(m.Charts)
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.ErrorContains(t, err, tt.want)
+			})
+		})
+	}
+}

@@ -45,6 +45,7 @@ func (c *checks) checkObjects() {
 	c.checkPods(accepted)
 	c.checkPlacement(accepted)
 	c.checkCalledServices(accepted)
+	c.checkPodNetworks()
 }
 
 // apiServer returns what is known of the API server to which the objects are applied.

@@ -61,7 +61,11 @@ func TestPlacement(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := manifests.Edit(t, manifests.Read(t, "../../../../configs/resource-sets.yaml"), tt.edit...)
-			c, err := manifests.Load(t, text, input.LoadOptions{Addons: []input.Source{{Name: "mine.yaml", Data: []byte(tt.objects)}}})
+			o := input.LoadOptions{}
+			if tt.objects != "" {
+				o.Addons = []input.Source{{Name: "mine.yaml", Data: []byte(tt.objects)}}
+			}
+			c, err := manifests.Load(t, text, o)
 			if tt.problem != "" {
 				require.ErrorContains(t, err, tt.problem)
 				return

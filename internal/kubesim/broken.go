@@ -30,9 +30,10 @@ func (c *Cluster) brokenImage(pod Object) (container, image, how string) {
 	return "", "", ""
 }
 
-// broken reports whether the pods of a workload do not run: because of an image, or because the API server refuses them.
+// broken reports whether the pods of a workload do not run: because of an image, because the API server refuses them, or because they wait for
+// something that they mount.
 func (c *Cluster) broken(workload Object) bool {
-	return c.badImage(workload) || c.refusedPods(workload) != ""
+	return c.badImage(workload) || c.refusedPods(workload) != "" || c.withoutFiles(text(workload, "metadata", "namespace"), template(workload)) != ""
 }
 
 // badImage reports whether the pods of a workload do not run because of an image.

@@ -85,3 +85,24 @@ func read(t *testing.T, text string) Object {
 	require.NoError(t, yaml.Unmarshal([]byte(text), &o))
 	return o
 }
+
+// Pods do not start without what they mount and read.
+func TestMounts(t *testing.T) {
+	for spec, want := range map[string]string{
+		"volumes: [{configMap: {name: a}}]":                        "",
+		"volumes: [{configMap: {name: b}}]":                        `configmaps "b" not found`,
+		"volumes: [{configMap: {name: b, optional: true}}]":        "",
+		"volumes: [{configMap: {name: a, items: [{key: d}]}}]":     "references non-existent key d",
+		"volumes: [{projected: {sources: [{secret: {name: c}}]}}]": `secrets "c" not found`,
+		"volumes: [{persistentVolumeClaim: {claimName: c}}]":       `persistentvolumeclaims "c" not found`,
+		"containers: [{env: [{name: A, valueFrom: {configMapKeyRef: {name: a, key: b}}}], envFrom: [{configMapRef: {name: a}}]}]":  "",
+		"initContainers: [{env: [{name: A, valueFrom: {configMapKeyRef: {name: a, key: c}}}]}], containers: [{name: a, image: a}]": "references non-existent key c",
+		"containers: [{envFrom: [{secretRef: {name: a}}]}]":                                                                        `secrets "a" not found`,
+	} {
+		c := New("v1.34.2", time.Time{})
+		c.Put(time.Time{}, read(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {b: c}}"))
+		found := c.withoutFiles("default", Object{"spec": read(t, "{"+spec+"}")})
+		assert.Equal(t, want == "", found == "", spec)
+		assert.Contains(t, found, want, spec)
+	}
+}

@@ -81,6 +81,12 @@ func wrongValidations(spec Object) string {
 			return fmt.Sprintf("spec.variables[%d].expression: Invalid value: %s", i, done.Error.Detail)
 		}
 	}
+	return wrongExpressions(compiler, spec, params)
+}
+
+// wrongExpressions says which expression of a policy does not compile; "" for none.
+func wrongExpressions(compiler admissioncel.Compiler, spec Object, params bool) string {
+	all := admissioncel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
 	for i, v := range list(spec, "validations") {
 		if why := compileFailed(compiler, celText{v, "expression", []*cel.Type{cel.BoolType}}, all); why != "" {
 			return fmt.Sprintf("spec.validations[%d].expression: %s", i, why)

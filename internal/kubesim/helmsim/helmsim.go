@@ -191,18 +191,8 @@ func (c *command) upgrade(stdin []byte) error {
 	if err := c.define(name); err != nil {
 		return err
 	}
-	without, err := c.withoutNetwork(name, values)
-	if err != nil {
+	if err := c.makeWorkloads(name, values); err != nil {
 		return err
-	}
-	for _, o := range workloads(name, c.flags["namespace"]) {
-		if without && o["kind"] == "DaemonSet" {
-			continue
-		}
-		place(o, name, values)
-		if err := c.cluster.create(o); err != nil {
-			return err
-		}
 	}
 	if last != nil {
 		last.record["info"] = Object{"status": "superseded"}
@@ -403,6 +393,24 @@ func workloads(chart, namespace string) []Object {
 		return []Object{object("Deployment", namespace, "karpenter")}
 	case "aws-ebs-csi-driver":
 		return []Object{object("Deployment", namespace, "ebs-csi-controller"), object("DaemonSet", namespace, "ebs-csi-node")}
+	}
+	return nil
+}
+
+// makeWorkloads makes the workloads of a chart.
+func (c *command) makeWorkloads(chart string, values Object) error {
+	without, err := c.withoutNetwork(chart, values)
+	if err != nil {
+		return err
+	}
+	for _, o := range workloads(chart, c.flags["namespace"]) {
+		if without && o["kind"] == "DaemonSet" {
+			continue
+		}
+		place(o, chart, values)
+		if err := c.cluster.create(o); err != nil {
+			return err
+		}
 	}
 	return nil
 }

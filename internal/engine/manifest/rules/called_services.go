@@ -7,7 +7,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -76,43 +75,48 @@ func (c *checks) isForeign(namespace string, made madeObjects) bool {
 }
 
 // calledBy returns the Services that the API server calls for an object.
-func calledBy(o object) (all []calledService) {
-	add := func(at string, service *admissionv1.ServiceReference, otherwise string) {
-		port := int32(webhookPort)
-		if service.Port != nil {
-			port = *service.Port
-		}
-		all = append(all, calledService{o, at, service.Namespace, service.Name, port, otherwise})
-	}
-	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+func calledBy(o object) []calledService {
 	switch o.Group() + "/" + o.Kind() {
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		var hooks admissionv1.MutatingWebhookConfiguration // the fields are those of the other kind, too
-		if convert(o.Object, &hooks) != nil {
-			return nil
-		}
-		for i, h := range hooks.Webhooks {
-			if s := h.ClientConfig.Service; s != nil && (h.FailurePolicy == nil || *h.FailurePolicy != admissionv1.Ignore) {
-				add(fmt.Sprintf("webhooks[%d].clientConfig.service", i), s, "the API server refuses "+ruled(h.Rules))
-			}
-		}
+		return calledByHooks(o)
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		var d apiextensionsv1.CustomResourceDefinition
-		if convert(o.Object, &d) != nil || d.Spec.Conversion == nil || d.Spec.Conversion.Webhook == nil || d.Spec.Conversion.Webhook.ClientConfig == nil {
-			return nil
-		}
-		if s := d.Spec.Conversion.Webhook.ClientConfig.Service; s != nil && len(d.Spec.Versions) > 1 {
-			add("spec.conversion.webhook.clientConfig.service", &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Port: s.Port},
-				"the API server does not convert its objects to other versions")
+		versions, _ := manifest.ValueAt(o.Object, "spec.versions").([]any)
+		if len(versions) > 1 {
+			return called(o, "spec.conversion.webhook.clientConfig.service", "the API server does not convert its objects to other versions")
 		}
 	case "apiregistration.k8s.io/APIService":
-		service, is := manifest.ValueAt(o.Object, "spec.service").(map[string]any)
-		if !is {
-			return nil
-		}
-		var s admissionv1.ServiceReference
-		if convert(service, &s) == nil {
-			add("spec.service", &s, "the API does not become available")
+		return called(o, "spec.service", "the API does not become available")
+	}
+	return nil
+}
+
+// called returns the Service that a field of an object names.
+func called(o object, path, otherwise string) []calledService {
+	service, is := manifest.ValueAt(o.Object, path).(map[string]any)
+	var s admissionv1.ServiceReference
+	if !is || runtime.DefaultUnstructuredConverter.FromUnstructured(service, &s) != nil {
+		return nil
+	}
+	return []calledService{{o, path, s.Namespace, s.Name, portOf(&s), otherwise}}
+}
+
+func portOf(s *admissionv1.ServiceReference) int32 {
+	if s.Port != nil {
+		return *s.Port
+	}
+	return webhookPort
+}
+
+// calledByHooks returns the Services of webhooks that may not fail.
+func calledByHooks(o object) (all []calledService) {
+	var hooks admissionv1.MutatingWebhookConfiguration // the fields are those of the other kind, too
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &hooks) != nil {
+		return nil
+	}
+	for i, h := range hooks.Webhooks {
+		if s := h.ClientConfig.Service; s != nil && (h.FailurePolicy == nil || *h.FailurePolicy != admissionv1.Ignore) {
+			at := fmt.Sprintf("webhooks[%d].clientConfig.service", i)
+			all = append(all, calledService{o, at, s.Namespace, s.Name, portOf(s), "the API server refuses " + ruled(h.Rules)})
 		}
 	}
 	return all

@@ -190,3 +190,37 @@ func TestCalledServices(t *testing.T) {
 		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, tt.warning) })
 	}
 }
+
+// What pods mount and read. In the simulated cluster, pods without it do not start (kubesim.TestMounts).
+func TestMountedFiles(t *testing.T) {
+	const (
+		files  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: app-files}, data: {a: b}}\n---\n"
+		secret = "{apiVersion: v1, kind: Secret, metadata: {name: app-secret}, stringData: {a: b}}\n---\n"
+		claim  = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: app-data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n---\n"
+		job    = "{apiVersion: batch/v1, kind: Job, metadata: {name: c}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a, args: [--secret-name=app-secret]}]}}}}\n---\n"
+	)
+	pod := func(spec, container string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a" + container + "}]" + spec + "}}"
+	}
+	volume := func(v string) string { return pod(", volumes: [{name: v, "+v+"}]", "") }
+	twice := strings.Replace(volume("secret: {secretName: app-secret}"), "name: a", "name: b", 1) + "\n---\n" + volume("secret: {secretName: app-secret}")
+	for _, tt := range []struct{ objects, problem, warning string }{
+		{files + volume("configMap: {name: app-files}"), "", ""},
+		{volume("configMap: {name: app-files}"), "", "the pods of Pod a do not start: spec.volumes[0].configMap.name: nothing in the manifest makes the ConfigMap default/app-files — bring it too"},
+		{volume("configMap: {name: app-files, optional: true}"), "", ""},
+		{volume("configMap: {name: kube-root-ca.crt}"), "", ""},
+		{files + volume("configMap: {name: app-files, items: [{key: c, path: c}]}"), "spec.volumes[0].configMap.name: the ConfigMap default/app-files has no key c", ""},
+		{volume("secret: {secretName: app-secret}"), "", "nothing in the manifest makes the Secret default/app-secret"},
+		{job + volume("secret: {secretName: app-secret}"), "", ""},
+		{twice, "", "nothing in the manifest makes the Secret default/app-secret"},
+		{volume("projected: {sources: [{configMap: {name: app-files}}, {serviceAccountToken: {path: a}}]}"), "", "spec.volumes[0].projected.sources[0].configMap.name"},
+		{claim + volume("persistentVolumeClaim: {claimName: app-data}"), "", ""},
+		{volume("persistentVolumeClaim: {claimName: app-data}"), "", "the PersistentVolumeClaim default/app-data"},
+		{pod("", ", envFrom: [{configMapRef: {name: app-files}}]"), "", "spec.containers[0].envFrom[0].configMapRef.name"},
+		{pod("", ", envFrom: [{secretRef: {name: app-secret, optional: true}}]"), "", ""},
+		{secret + pod("", ", env: [{name: A, valueFrom: {secretKeyRef: {name: app-secret, key: a}}}]"), "", ""},
+		{secret + pod("", ", env: [{name: A, valueFrom: {secretKeyRef: {name: app-secret, key: b}}}]"), "spec.containers[0].env[0].valueFrom.secretKeyRef: the Secret default/app-secret has no key b", ""},
+	} {
+		t.Run(tt.objects, func(t *testing.T) { brings(t, tt.objects, tt.problem, tt.warning) })
+	}
+}

@@ -44,6 +44,7 @@ func (c *checks) checkObjects() {
 	c.checkAllocations(server, accepted)
 	c.checkPods(accepted)
 	c.checkPlacement(accepted)
+	c.checkFiles(accepted)
 	c.checkCalledServices(accepted)
 	c.checkPodNetworks()
 }

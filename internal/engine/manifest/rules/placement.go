@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -24,68 +25,84 @@ type nodesOf struct {
 	taints []corev1.Taint
 }
 
+// nodeGroups collects the Nodes of a manifest.
+type nodeGroups struct {
+	all   []nodesOf
+	known bool // the labels and taints of all of them
+}
+
 // nodeGroups returns the Nodes of the manifest; false if labels or taints of some are not known.
-func (c *checks) nodeGroups() (all []nodesOf, known bool) {
-	known = !c.cluster.EKS.HasAutoMode() && (c.cluster.EKS == nil || c.cluster.EKS.Karpenter == nil && len(c.cluster.EKS.Fargate) == 0)
-	add := func(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, registrations ...*bootstrapv1.NodeRegistrationOptions) {
-		if spec == nil || len(spec.Files) > 0 && marksNodes(spec.Files) || marksNodes(spec.PreKubeadmCommands) || marksNodes(spec.PostKubeadmCommands) {
-			known = false
-			return
-		}
-		for _, r := range registrations {
-			group := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
-			maps.Copy(group.labels, labels)
-			for _, a := range r.KubeletExtraArgs {
-				known = known && group.argument(a.Name, manifest.Deref(a.Value))
-			}
-			plane := len(registrations) > 1
-			if plane {
-				group.labels[planeLabel] = ""
-			}
-			switch {
-			case r.Taints != nil:
-				group.taints = append(group.taints, *r.Taints...)
-			case plane:
-				group.taints = append(group.taints, corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule})
-			}
-			all = append(all, group)
-		}
-	}
-	both := func(spec *bootstrapv1.KubeadmConfigSpec) []*bootstrapv1.NodeRegistrationOptions {
-		return []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration}
-	}
+func (c *checks) nodeGroups() ([]nodesOf, bool) {
+	g := &nodeGroups{known: !c.cluster.EKS.HasAutoMode() && (c.cluster.EKS == nil || c.cluster.EKS.Karpenter == nil && len(c.cluster.EKS.Fargate) == 0)}
 	if p := c.cluster.ControlPlane; p != nil {
-		spec := &p.Object.Spec.KubeadmConfigSpec
-		add(p.Object.Spec.MachineTemplate.ObjectMeta.Labels, spec, both(spec)...)
+		g.addPlane(p.Object.Spec.MachineTemplate.ObjectMeta.Labels, &p.Object.Spec.KubeadmConfigSpec)
 	}
 	for _, m := range c.cluster.Machines {
 		switch {
 		case m.Bootstrap == nil:
-			known = false
+			g.known = false
 		case m.ControlPlane:
-			add(m.Object.Labels, &m.Bootstrap.Spec, both(&m.Bootstrap.Spec)...)
+			g.addPlane(m.Object.Labels, &m.Bootstrap.Spec)
 		default:
-			add(m.Object.Labels, &m.Bootstrap.Spec, &m.Bootstrap.Spec.JoinConfiguration.NodeRegistration)
+			g.addWorkers(m.Object.Labels, &m.Bootstrap.Spec)
 		}
 	}
 	for _, d := range c.cluster.Deployments {
-		if known = known && d.Bootstrap != nil; d.Bootstrap != nil {
-			spec := &d.Bootstrap.Spec.Template.Spec
-			add(d.Object.Spec.Template.Labels, spec, &spec.JoinConfiguration.NodeRegistration)
+		if d.Bootstrap == nil {
+			g.known = false
+			continue
 		}
+		g.addWorkers(d.Object.Spec.Template.Labels, &d.Bootstrap.Spec.Template.Spec)
 	}
 	for _, p := range c.cluster.Pools {
-		switch {
-		case p.Managed != nil && p.Bootstrap == (manifest.Bootstrap{}):
-			all = append(all, managedNodes(&p.Managed.Spec))
-			known = known && !isWindows(&p.Managed.Spec)
-		case p.Bootstrap.Kubeadm != nil:
-			add(nil, &p.Bootstrap.Kubeadm.Spec, &p.Bootstrap.Kubeadm.Spec.JoinConfiguration.NodeRegistration)
-		default:
-			known = false
-		}
+		g.addPool(p)
 	}
-	return all, known && len(all) > 0
+	return g.all, g.known && len(g.all) > 0
+}
+
+func (g *nodeGroups) addPool(p manifest.Pool) {
+	switch {
+	case p.Managed != nil && p.Bootstrap == (manifest.Bootstrap{}):
+		g.all = append(g.all, managedNodes(&p.Managed.Spec))
+		g.known = g.known && !isWindows(&p.Managed.Spec)
+	case p.Bootstrap.Kubeadm != nil:
+		g.addWorkers(nil, &p.Bootstrap.Kubeadm.Spec)
+	default:
+		g.known = false
+	}
+}
+
+// addPlane adds the Nodes of a control plane: the first one, and those that join. kubeadm labels them, and taints them unless the manifest says
+// otherwise (MarkControlPlane and defaults of kubeadm).
+func (g *nodeGroups) addPlane(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec) {
+	for _, r := range []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration} {
+		n := g.add(labels, spec, r)
+		n.labels[planeLabel] = ""
+		if r.Taints == nil {
+			n.taints = append(n.taints, corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule})
+		}
+		g.all = append(g.all, n)
+	}
+}
+
+func (g *nodeGroups) addWorkers(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec) {
+	g.all = append(g.all, g.add(labels, spec, &spec.JoinConfiguration.NodeRegistration))
+}
+
+// add returns Nodes with the labels of their machines, and those of their kubelets.
+func (g *nodeGroups) add(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, r *bootstrapv1.NodeRegistrationOptions) nodesOf {
+	if len(spec.Files) > 0 && marksNodes(spec.Files) || marksNodes(spec.PreKubeadmCommands) || marksNodes(spec.PostKubeadmCommands) {
+		g.known = false
+	}
+	n := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
+	maps.Copy(n.labels, labels)
+	for _, a := range r.KubeletExtraArgs {
+		g.known = n.argument(a.Name, manifest.Deref(a.Value)) && g.known
+	}
+	if r.Taints != nil {
+		n.taints = append(n.taints, *r.Taints...)
+	}
+	return n
 }
 
 // marksNodes reports whether files or commands may set labels or taints of Nodes.
@@ -205,16 +222,19 @@ func (c *checks) checkPlacement(documents []*manifest.Document) {
 	if !known {
 		return
 	}
+	for _, chart := range c.cluster.Charts {
+		if chart.Title == "aws-cloud-controller-manager" && c.cluster.EKS == nil {
+			c.checkControllerChart(chart, nodes)
+		}
+	}
 	for _, w := range c.workloads(documents) {
-		pod := &w.pod.Spec
-		other := pod.SchedulerName != "" && pod.SchedulerName != corev1.DefaultSchedulerName
-		if pod.NodeName != "" || len(pod.SchedulingGates) > 0 || other || w.Kind() == "CronJob" {
+		if !w.isScheduled() {
 			continue
 		}
 		var more []corev1.Taint
 		isController := manifest.HasCloudController([]*manifest.Document{w.Document})
 		if isController && c.cluster.EKS == nil {
-			more = append(more, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+			more = append(more, newNode())
 		}
 		isNetwork := manifest.HasPodNetwork([]*manifest.Document{w.Document})
 		switch {
@@ -224,6 +244,40 @@ func (c *checks) checkPlacement(documents []*manifest.Document) {
 			c.checkOnePlace(w, nodes, more)
 		}
 	}
+}
+
+// isScheduled reports whether the scheduler of Kubernetes places the pods now.
+func (w podsOf) isScheduled() bool {
+	pod := &w.pod.Spec
+	other := pod.SchedulerName != "" && pod.SchedulerName != corev1.DefaultSchedulerName
+	return pod.NodeName == "" && len(pod.SchedulingGates) == 0 && !other && w.Kind() != "CronJob"
+}
+
+// newNode is the taint of a Node that no cloud controller manager has initialized (k8s.io/cloud-provider/api).
+func newNode() corev1.Taint {
+	return corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+}
+
+// checkControllerChart checks the values of the chart of the cloud controller manager. Its defaults, which depend on its version, are right.
+func (c *checks) checkControllerChart(chart manifest.Chart, nodes []nodesOf) {
+	var given struct {
+		NodeSelector map[string]string
+		Tolerations  []corev1.Toleration
+	}
+	raw, err := yaml.Marshal(chart.Values)
+	if err != nil || yaml.Unmarshal(raw, &given) != nil {
+		return
+	}
+	if given.Tolerations == nil {
+		given.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
+	d := &manifest.Document{At: manifest.Problem{Object: chart.Origin}, Object: map[string]any{"kind": "chart", "metadata": map[string]any{"name": chart.Title}}}
+	if o := c.lookup(manifest.KindHelmChart, chart.Name); o != nil {
+		d.At = o.Problem("spec.valuesTemplate", "", "")
+	}
+	w := podsOf{object: object{c, d}}
+	w.pod.Spec.NodeSelector, w.pod.Spec.Tolerations = given.NodeSelector, given.Tolerations
+	c.checkOnePlace(w, nodes, []corev1.Taint{newNode()})
 }
 
 // waitsFor reports whether a run that waits for ready Nodes waits for the pods: without workers, only for those that tolerate the taint of

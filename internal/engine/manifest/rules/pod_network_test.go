@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// The addresses of a pod network are those of the Cluster.
+// The addresses of a pod network are those of the Cluster, and the cloud controller manager of a chart has a Node.
 func TestPodNetworks(t *testing.T) {
 	const (
 		pods    = "      cidrBlocks: [192.168.0.0/16]\n"
@@ -41,6 +41,8 @@ func TestPodNetworks(t *testing.T) {
 		{"Calico", "quickstart", nil, calico("192.168.0.0/17"), "", ""},
 		{"Calico elsewhere", "quickstart", nil, calico("172.16.0.0/16"), "Installation default: spec.calicoNetwork.ipPools[0].cidr: the operator of Calico does not accept 172.16.0.0/16: it is not within the blocks of pods of the Cluster, [192.168.0.0/16] — change one of them", ""},
 		{"Cilium", "charts", nil, "", "", ""},
+		{"cloud controller manager nowhere", "charts", []string{"control-plane: \"\"", "control-plane: \"true\""}, "", `no Node of the manifest takes the pods of chart aws-cloud-controller-manager (nodeSelector node-role.kubernetes.io/control-plane=true): Nodes wait for this cloud controller manager — write nodeSelector: {node-role.kubernetes.io/control-plane: ""}`, ""},
+		{"cloud controller manager without tolerations", "charts", []string{"    hostNetworking: true", "    tolerations: [{key: node-role.kubernetes.io/control-plane}]\n    hostNetworking: true"}, "", "taint node.cloudprovider.kubernetes.io/uninitialized:NoSchedule", ""},
 		{"Cilium with its default", "charts", []string{cilium, ""}, "", "", "ipam.operator.clusterPoolIPv4PodCIDRList of the chart cilium: pods get addresses of 10.0.0.0/8, and machines of 10.0.0.0/16: Nodes lose the connection to each other"},
 		{"Cilium with a pool", "charts", []string{cilium, "    ipam: {operator: {clusterPoolIPv4PodCIDRList: [192.168.0.0/16]}}\n"}, "", "", ""},
 		{"chart of Calico", "charts", []string{"  chartName: cilium\n", "  chartName: tigera-operator\n", cilium, "    installation: {calicoNetwork: {ipPools: [{cidr: 172.16.0.0/16}]}}\n"}, "", "installation.calicoNetwork.ipPools[0].cidr of the chart tigera-operator: the operator of Calico does not accept 172.16.0.0/16", ""},

@@ -215,7 +215,7 @@ func otherLaws() []law {
 		{"ClusterRoleBinding", "roleRef.kind", among("ClusterRole")},
 		{"RoleBinding", "roleRef.kind", among("ClusterRole", "Role")},
 		{"ClusterRoleBinding RoleBinding", "subjects[].kind", among("Group", "ServiceAccount", "User")},
-		{"ClusterRoleBinding RoleBinding", "subjects[].namespace", func(v any, in Object) string {
+		{"ClusterRoleBinding", "subjects[].namespace", func(v any, in Object) string {
 			if text(in, "kind") == "ServiceAccount" && isEmpty(v) {
 				return required
 			}

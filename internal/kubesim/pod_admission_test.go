@@ -106,3 +106,26 @@ func TestMounts(t *testing.T) {
 		assert.Contains(t, found, want, spec)
 	}
 }
+
+// Pods that keep each other off a Node need as many Nodes as there are.
+func TestPodsThatAreAlone(t *testing.T) {
+	const anti = ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: %s}}}]}}"
+	for spec, ready := range map[string]float64{
+		"containers: [{name: a}]":                                             3,
+		"containers: [{name: a}]" + fmt.Sprintf(anti, "b"):                    1,
+		"containers: [{name: a}]" + fmt.Sprintf(anti, "c"):                    3,
+		"containers: [{name: a, ports: [{containerPort: 80, hostPort: 80}]}]": 1,
+		"containers: [{name: a, ports: [{containerPort: 80}]}]":               3,
+		"hostNetwork: true, containers: [{ports: [{containerPort: 80}]}]":     1,
+	} {
+		c := New("v1.34.2", time.Time{})
+		c.Put(time.Time{}, read(t, "{apiVersion: v1, kind: Node, metadata: {name: a}, status: {conditions: [{type: Ready, status: 'True'}]}}"))
+		o := read(
+			t,
+			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default}, spec: {replicas: 3, template: {metadata: {labels: {a: b}}, spec: {"+spec+"}}}}",
+		)
+		c.Put(time.Time{}, o)
+		c.settleWorkloads(time.Time{})
+		assert.InDelta(t, ready, value(o, "status", "readyReplicas"), 0, spec)
+	}
+}

@@ -86,11 +86,36 @@ func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
 		if readyTakers > 0 {
 			ready = want
 		}
+		if alone(template(o)) {
+			ready = min(want, readyTakers)
+		}
 	}
 	if c.broken(o) {
 		ready = 0
 	}
 	return want, ready
+}
+
+// alone reports whether two pods of a workload cannot be on one Node: by their affinity, or because they have the same port of the Node
+// (InterPodAffinity and NodePorts of the kube-scheduler).
+func alone(pod Object) bool {
+	labels, _ := value(pod, "metadata", "labels").(Object)
+	for _, term := range list(pod, "spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution") {
+		wanted, _ := value(term, "labelSelector", "matchLabels").(Object)
+		matches := text(term, "topologyKey") == "kubernetes.io/hostname" && demands(labels, list(term, "labelSelector", "matchExpressions"), true)
+		for k, v := range wanted {
+			matches = matches && labels[k] == v
+		}
+		if matches && term["labelSelector"] != nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(list(pod, "spec", "containers"), func(c Object) bool {
+		return slices.ContainsFunc(list(c, "ports"), func(p Object) bool {
+			_, is := number(p["hostPort"])
+			return is || value(pod, "spec", "hostNetwork") == true
+		})
+	})
 }
 
 // replicasOf returns the number of replicas of a workload, which is 1 if it names none.

@@ -1,12 +1,16 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
@@ -23,6 +27,7 @@ const (
 type nodesOf struct {
 	labels map[string]string
 	taints []corev1.Taint
+	count  int
 }
 
 // nodeGroups collects the Nodes of a manifest.
@@ -35,16 +40,16 @@ type nodeGroups struct {
 func (c *checks) nodeGroups() ([]nodesOf, bool) {
 	g := &nodeGroups{known: !c.cluster.EKS.HasAutoMode() && (c.cluster.EKS == nil || c.cluster.EKS.Karpenter == nil && len(c.cluster.EKS.Fargate) == 0)}
 	if p := c.cluster.ControlPlane; p != nil {
-		g.addPlane(p.Object.Spec.MachineTemplate.ObjectMeta.Labels, &p.Object.Spec.KubeadmConfigSpec)
+		g.addPlane(p.Object.Spec.MachineTemplate.ObjectMeta.Labels, &p.Object.Spec.KubeadmConfigSpec, p.Replicas())
 	}
 	for _, m := range c.cluster.Machines {
 		switch {
 		case m.Bootstrap == nil:
 			g.known = false
 		case m.ControlPlane:
-			g.addPlane(m.Object.Labels, &m.Bootstrap.Spec)
+			g.addPlane(m.Object.Labels, &m.Bootstrap.Spec, 1)
 		default:
-			g.addWorkers(m.Object.Labels, &m.Bootstrap.Spec)
+			g.addWorkers(m.Object.Labels, &m.Bootstrap.Spec, 1)
 		}
 	}
 	for _, d := range c.cluster.Deployments {
@@ -52,7 +57,7 @@ func (c *checks) nodeGroups() ([]nodesOf, bool) {
 			g.known = false
 			continue
 		}
-		g.addWorkers(d.Object.Spec.Template.Labels, &d.Bootstrap.Spec.Template.Spec)
+		g.addWorkers(d.Object.Spec.Template.Labels, &d.Bootstrap.Spec.Template.Spec, scaled(d.Object.Annotations, d.Replicas()))
 	}
 	for _, p := range c.cluster.Pools {
 		g.addPool(p)
@@ -63,10 +68,12 @@ func (c *checks) nodeGroups() ([]nodesOf, bool) {
 func (g *nodeGroups) addPool(p manifest.Pool) {
 	switch {
 	case p.Managed != nil && p.Bootstrap == (manifest.Bootstrap{}):
-		g.all = append(g.all, managedNodes(&p.Managed.Spec))
+		n := managedNodes(&p.Managed.Spec)
+		n.count = manyNodes // EKS or a scaler may change it
+		g.all = append(g.all, n)
 		g.known = g.known && !isWindows(&p.Managed.Spec)
 	case p.Bootstrap.Kubeadm != nil:
-		g.addWorkers(nil, &p.Bootstrap.Kubeadm.Spec)
+		g.addWorkers(nil, &p.Bootstrap.Kubeadm.Spec, manyNodes)
 	default:
 		g.known = false
 	}
@@ -74,10 +81,13 @@ func (g *nodeGroups) addPool(p manifest.Pool) {
 
 // addPlane adds the Nodes of a control plane: the first one, and those that join. kubeadm labels them, and taints them unless the manifest says
 // otherwise (MarkControlPlane and defaults of kubeadm).
-func (g *nodeGroups) addPlane(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec) {
-	for _, r := range []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration} {
+func (g *nodeGroups) addPlane(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, count int) {
+	for i, r := range []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration} {
 		n := g.add(labels, spec, r)
-		n.labels[planeLabel] = ""
+		n.labels[planeLabel], n.count = "", 1
+		if i > 0 {
+			n.count = count - 1
+		}
 		if r.Taints == nil {
 			n.taints = append(n.taints, corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule})
 		}
@@ -85,8 +95,23 @@ func (g *nodeGroups) addPlane(labels map[string]string, spec *bootstrapv1.Kubead
 	}
 }
 
-func (g *nodeGroups) addWorkers(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec) {
-	g.all = append(g.all, g.add(labels, spec, &spec.JoinConfiguration.NodeRegistration))
+func (g *nodeGroups) addWorkers(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, count int) {
+	n := g.add(labels, spec, &spec.JoinConfiguration.NodeRegistration)
+	n.count = count
+	g.all = append(g.all, n)
+}
+
+// manyNodes stands for a number of Nodes that a scaler or somebody else changes.
+const manyNodes = 1 << 20
+
+// scaled returns the number of machines; manyNodes if the cluster autoscaler or another program changes it.
+func scaled(annotations map[string]string, replicas int) int {
+	for key := range annotations {
+		if strings.Contains(key, "autoscaler") || strings.HasSuffix(key, "replicas-managed-by") {
+			return manyNodes
+		}
+	}
+	return cmp.Or(replicas, manyNodes)
 }
 
 // add returns Nodes with the labels of their machines, and those of their kubelets.
@@ -94,7 +119,7 @@ func (g *nodeGroups) add(labels map[string]string, spec *bootstrapv1.KubeadmConf
 	if len(spec.Files) > 0 && marksNodes(spec.Files) || marksNodes(spec.PreKubeadmCommands) || marksNodes(spec.PostKubeadmCommands) {
 		g.known = false
 	}
-	n := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
+	n := nodesOf{labels: map[string]string{"kubernetes.io/os": "linux"}}
 	maps.Copy(n.labels, labels)
 	for _, a := range r.KubeletExtraArgs {
 		g.known = n.argument(a.Name, manifest.Deref(a.Value)) && g.known
@@ -115,7 +140,7 @@ func marksNodes[T any](parts []T) bool {
 
 // managedNodes are the nodes of a node group of EKS.
 func managedNodes(spec *expinfrav1.AWSManagedMachinePoolSpec) nodesOf {
-	group := nodesOf{map[string]string{"kubernetes.io/os": "linux"}, nil}
+	group := nodesOf{labels: map[string]string{"kubernetes.io/os": "linux"}}
 	maps.Copy(group.labels, spec.Labels)
 	effects := map[expinfrav1.TaintEffect]corev1.TaintEffect{
 		expinfrav1.TaintEffectNoSchedule: corev1.TaintEffectNoSchedule, expinfrav1.TaintEffectNoExecute: corev1.TaintEffectNoExecute,
@@ -296,18 +321,23 @@ func (c *checks) hasMachinesForPods() bool {
 
 // checkOnePlace warns about pods that no Node takes. The cloud controller manager has to run before Nodes are initialized.
 func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
-	var reasons []string
+	reasons, places := []string{}, 0
 	for _, n := range nodes {
 		why := n.unmet(&w.pod.Spec)
 		if why == "" {
 			why = n.untolerated(&w.pod.Spec, more...)
 		}
 		if why == "" {
-			return
+			places += n.count
+			continue
 		}
 		if !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
+	}
+	if places > 0 {
+		c.checkPlaces(w, places)
+		return
 	}
 	slices.Sort(reasons)
 	p := w.At
@@ -322,6 +352,43 @@ func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 		report = c.fail
 	}
 	report(p)
+}
+
+// checkPlaces warns about more pods than there are Nodes for them, if two of them cannot be on one Node: by their affinity, or because they have
+// the same port of the Node (InterPodAffinity and NodePorts of the kube-scheduler).
+func (c *checks) checkPlaces(w podsOf, places int) {
+	replicas := 1
+	if n, err := strconv.Atoi(fmt.Sprint(manifest.ValueAt(w.Object, "spec.replicas"))); err == nil {
+		replicas = n
+	}
+	why := alone(&w.pod)
+	if why == "" || replicas <= places || w.Kind() == "DaemonSet" {
+		return
+	}
+	p := w.At
+	p.What = fmt.Sprintf("%s has %d pods, of which %d find a Node: %s%s keeps two of them off one Node", w.Title(), replicas, places, w.at, why)
+	p.Fix = "use fewer replicas, or more machines"
+	c.warn(p)
+}
+
+// alone returns the field that keeps two pods off one Node; "" if there is none.
+func alone(pod *corev1.PodTemplateSpec) string {
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for i, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			s, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+			if err == nil && t.TopologyKey == corev1.LabelHostname && s.Matches(labels.Set(pod.Labels)) && len(t.Namespaces) == 0 {
+				return fmt.Sprintf("affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[%d]", i)
+			}
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for j, p := range pod.Spec.Containers[i].Ports {
+			if p.HostPort > 0 || pod.Spec.HostNetwork {
+				return fmt.Sprintf("containers[%d].ports[%d]", i, j)
+			}
+		}
+	}
+	return ""
 }
 
 // initializedByController reports whether Nodes wait for a cloud controller manager, and the manifest has one.

@@ -28,6 +28,9 @@ func TestPlacement(t *testing.T) {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {selector: {matchLabels: {a: b}}, " +
 			"template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]" + spec + "}}}}"
 	}
+	twice := func(spec string) string {
+		return strings.Replace(deployment(spec), "selector:", "replicas: 2, selector:", 1)
+	}
 	affinity := func(expression string) string {
 		return deployment(
 			", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [" + expression + "]}]}}}",
@@ -58,6 +61,10 @@ func TestPlacement(t *testing.T) {
 		{"affinity", nil, affinity("{key: pool, operator: Exists}"), "", "affinity.nodeAffinity"},
 		{"affinity to none", nil, affinity("{key: pool, operator: DoesNotExist}"), "", ""},
 		{"affinity to others", nil, affinity("{key: pool, operator: NotIn, values: [a]}, {key: kubernetes.io/arch, operator: In, values: [amd64]}"), "", ""},
+		{"two pods on one worker", nil, twice(", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: b}}}]}}"), "", "Deployment default/web has 2 pods, of which 1 find a Node: spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0] keeps two of them off one Node"},
+		{"two pods away from others", nil, twice(", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: c}}}]}}"), "", ""},
+		{"one port of the Node for two pods", nil, strings.Replace(twice(""), "image: a}", "image: a, ports: [{containerPort: 80, hostPort: 80}]}", 1), "", "spec.template.spec.containers[0].ports[0] keeps two of them off one Node"},
+		{"two pods on two Nodes", nil, strings.Replace(twice(", tolerations: [{operator: Exists}]"), "image: a}", "image: a, ports: [{containerPort: 80, hostPort: 80}]}", 1), "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := manifests.Edit(t, manifests.Read(t, "../../../../configs/resource-sets.yaml"), tt.edit...)
@@ -72,7 +79,7 @@ func TestPlacement(t *testing.T) {
 			}
 			require.NoError(t, err)
 			if found := manifests.Warnings(c); tt.warning == "" {
-				assert.NotContains(t, strings.Join(found, "\n"), "takes the pods")
+				assert.NotContains(t, strings.Join(found, "\n"), "Node")
 			} else {
 				assert.Contains(t, strings.Join(found, "\n"), tt.warning)
 			}

@@ -197,7 +197,7 @@ func AddNetwork(a *awssim.AWS) {
 			for _, name := range []string{"calico-node", "aws-cloud-controller-manager"} {
 				c.Put(c.Up, kubesim.Object{
 					"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
-					"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"volumes": []any{
+					"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"tolerations": []any{kubesim.Object{"operator": "Exists"}}, "volumes": []any{
 						kubesim.Object{"name": "cni", "hostPath": kubesim.Object{"path": "/etc/cni/net.d"}},
 					}}}},
 				})

@@ -22,7 +22,7 @@ const (
 // store stores an object like put, with everything else that the API server adds.
 func (c *Cluster) store(path string, o Object, now time.Time) {
 	old := c.Objects[path]
-	defaults(o, old)
+	c.defaults(o, old)
 	if _, counted := o["spec"]; counted {
 		meta, _ := o["metadata"].(Object)
 		was, _ := value(old, "metadata", "generation").(float64)
@@ -35,7 +35,7 @@ func (c *Cluster) store(path string, o Object, now time.Time) {
 
 // defaults sets the defaults of the API server that could look like differences: also in
 // lists, and values that are chosen once.
-func defaults(o, old Object) {
+func (c *Cluster) defaults(o, old Object) {
 	spec, _ := o["spec"].(Object)
 	if spec == nil {
 		return
@@ -64,7 +64,9 @@ func defaults(o, old Object) {
 		if ip := text(old, "spec", "clusterIP"); ip != "" {
 			unset(spec, "clusterIP", ip)
 		}
-		unset(spec, "clusterIP", fmt.Sprintf("10.96.7.%d", len(text(o, "metadata", "name"))))
+		if spec["clusterIP"] == nil && text(spec, "type") != "ExternalName" {
+			spec["clusterIP"] = c.freeAddress(o)
+		}
 		protocols(spec)
 	}
 }
@@ -133,11 +135,13 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 			if text(hook, "failurePolicy") == "Ignore" || !concerns(hook, at) || c.answers(now, hook) {
 				continue
 			}
+			service, _ := value(hook, "clientConfig", "service").(Object)
 			host := text(hook, "clientConfig", "service", "name") + "." + text(hook, "clientConfig", "service", "namespace") + ".svc:443"
 			return failure(http.StatusInternalServerError, "InternalError", fmt.Sprintf(
-				"Internal error occurred: failed calling webhook %q: failed to call webhook: Post \"https://%s/?timeout=10s\": no endpoints available for service",
+				"Internal error occurred: failed calling webhook %q: failed to call webhook: Post \"https://%s/?timeout=10s\": %s",
 				text(hook, "name"),
 				host,
+				c.unreached(now, service),
 			))
 		}
 	}
@@ -161,17 +165,58 @@ func concerns(hook Object, at place) bool {
 	})
 }
 
-// answers reports whether the pods of a webhook's service run: a Node has been ready for
-// long enough, and there is a Deployment or DaemonSet in the namespace of the service.
+// answers reports whether the pods of a webhook's service run. The port of a webhook is 443 by default (pkg/apis/admissionregistration/v1).
 func (c *Cluster) answers(now time.Time, hook Object) bool {
-	name, namespace := text(hook, "clientConfig", "service", "name"), text(hook, "clientConfig", "service", "namespace")
-	if c.Running.IsZero() || now.Sub(c.Running) < podsTake || c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name] == nil {
-		return false
+	service, _ := value(hook, "clientConfig", "service").(Object)
+	return value(hook, "clientConfig", "url") != nil || c.unreached(now, service) == ""
+}
+
+// unreached says why the API server does not reach a Service; "" if it does: a Node has been ready for long enough, the Service has the port
+// (ResolveEndpoint in k8s.io/apiserver/pkg/util/proxy), and there are pods that it selects.
+func (c *Cluster) unreached(now time.Time, service Object) string {
+	name, namespace := text(service, "name"), text(service, "namespace")
+	o := c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name]
+	if o == nil {
+		return fmt.Sprintf("service %q not found", name)
 	}
-	for path, o := range c.Objects {
-		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") && !c.broken(o) {
-			return true
+	port, given := number(service["port"])
+	if !given {
+		port = 443
+	}
+	has := func(p Object) bool { n, _ := number(p["port"]); return n == port }
+	if !slices.ContainsFunc(list(o, "spec", "ports"), has) {
+		return fmt.Sprintf("no service port %v found for service %q", port, name)
+	}
+	selector, _ := value(o, "spec", "selector").(Object)
+	for path, workload := range c.Objects {
+		labels, _ := value(template(workload), "metadata", "labels").(Object)
+		if !strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") || c.broken(workload) {
+			continue
+		}
+		matches := true
+		for k, v := range selector {
+			matches = matches && labels[k] == v
+		}
+		if matches && !c.Running.IsZero() && now.Sub(c.Running) >= podsTake {
+			return ""
 		}
 	}
-	return false
+	return fmt.Sprintf("no endpoints available for service %q", name)
+}
+
+// settleAPIServices sets the condition of APIServices (pkg/controllers/status/remote of k8s.io/kube-aggregator).
+func (c *Cluster) settleAPIServices(now time.Time) {
+	for _, path := range c.paths("APIService") {
+		o := c.Objects[path]
+		is := Object{"type": "Available", "status": "True", "reason": "Passed"}
+		if service, has := value(o, "spec", "service").(Object); has {
+			if why := c.unreached(now, service); why != "" {
+				is = Object{"type": "Available", "status": "False", "reason": "ServiceNotFound", "message": why}
+			}
+		}
+		if status := (Object{"conditions": []any{is}}); !reflect.DeepEqual(o["status"], status) {
+			o["status"] = status
+			c.put(path, o, now)
+		}
+	}
 }

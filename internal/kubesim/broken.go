@@ -30,8 +30,14 @@ func (c *Cluster) brokenImage(pod Object) (container, image, how string) {
 	return "", "", ""
 }
 
-// broken reports whether the pods of a workload do not run because of an image.
+// broken reports whether the pods of a workload do not run: because of an image, because the API server refuses them, or because they wait for
+// something that they mount.
 func (c *Cluster) broken(workload Object) bool {
+	return c.badImage(workload) || c.refusedPods(workload) != "" || c.withoutFiles(text(workload, "metadata", "namespace"), template(workload)) != ""
+}
+
+// badImage reports whether the pods of a workload do not run because of an image.
+func (c *Cluster) badImage(workload Object) bool {
 	template, _ := value(workload, "spec", "template", "spec").(Object)
 	_, _, how := c.brokenImage(template)
 	return how != ""
@@ -52,7 +58,7 @@ func (c *Cluster) settleBroken(now time.Time) {
 	}
 	for _, kind := range []string{"DaemonSet", "Deployment"} {
 		for _, path := range c.paths(kind) {
-			if o := c.Objects[path]; c.broken(o) {
+			if o := c.Objects[path]; c.badImage(o) && c.refusedPods(o) == "" {
 				c.makePods(o, kind, now)
 			}
 		}

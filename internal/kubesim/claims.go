@@ -19,9 +19,9 @@ func (c *Cluster) All(kind string) (out []Object) {
 }
 
 // Runs reports whether a controller runs whose DaemonSet or Deployment has one of the
-// words in its name. It needs a Node with a running kubelet.
+// words in its name. It needs a Node that takes its pods, and one with a running kubelet.
 func (c *Cluster) Runs(words ...string) bool {
-	return c.Quorate() && c.runs(words...) && slices.ContainsFunc(c.All("Node"), func(o Object) bool { return !unreachable(o) })
+	return c.Quorate() && c.placed(words...) && slices.ContainsFunc(c.All("Node"), func(o Object) bool { return !unreachable(o) })
 }
 
 // Finalize adds a finalizer to an object.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,11 +67,8 @@ func newer() map[string]map[int]string {
 // served returns the built-in kinds of an API version that the Kubernetes version of the cluster has.
 func (c *Cluster) served(gv string) string {
 	list := builtin()[gv]
-	_, rest, _ := strings.Cut(c.Version, ".")
-	text, _, _ := strings.Cut(rest, ".")
-	minor, err := strconv.Atoi(text)
 	for since, more := range newer()[gv] {
-		if err != nil || minor >= since {
+		if c.minor() >= since {
 			list += "," + more
 		}
 	}

@@ -59,6 +59,7 @@ func New(version string, up time.Time) *Cluster {
 	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		c.put("/api/v1/namespaces/"+ns, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": ns}}, up)
 	}
+	c.makePriorities()
 	return c
 }
 
@@ -125,6 +126,7 @@ func (c *Cluster) Settle(now time.Time) {
 		c.settleBroken(now)
 		c.settleBudgets(now)
 		c.settleWorkloads(now)
+		c.settleAPIServices(now)
 	}
 }
 
@@ -267,7 +269,13 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	if at.resource.Namespaced {
 		meta["namespace"] = at.namespace
 	}
-	return 0, nil
+	if code, answer := c.secondDefault(at, o); code != 0 {
+		return code, answer
+	}
+	if code, answer := c.allocated(at, o); code != 0 {
+		return code, answer
+	}
+	return c.forbidden(at, o)
 }
 
 // accept rejects objects that are not valid.

@@ -215,7 +215,7 @@ func otherLaws() []law {
 		{"ClusterRoleBinding", "roleRef.kind", among("ClusterRole")},
 		{"RoleBinding", "roleRef.kind", among("ClusterRole", "Role")},
 		{"ClusterRoleBinding RoleBinding", "subjects[].kind", among("Group", "ServiceAccount", "User")},
-		{"ClusterRoleBinding RoleBinding", "subjects[].namespace", func(v any, in Object) string {
+		{"ClusterRoleBinding", "subjects[].namespace", func(v any, in Object) string {
 			if text(in, "kind") == "ServiceAccount" && isEmpty(v) {
 				return required
 			}
@@ -397,8 +397,10 @@ func servicePorts(v any, in Object) string {
 			return fmt.Sprintf("[%d]: Duplicate value: port %v", i, p["port"])
 		case p["nodePort"] != nil && !isOpen(in):
 			return fmt.Sprintf("[%d].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'", i)
+		case p["nodePort"] != nil && seen[fmt.Sprint("node ", p["nodePort"], text(p, "protocol"))]:
+			return fmt.Sprintf("[%d].nodePort: Duplicate value: %v", i, p["nodePort"])
 		default:
-			names[name], seen[portOf(p)] = true, true
+			names[name], seen[portOf(p)], seen[fmt.Sprint("node ", p["nodePort"], text(p, "protocol"))] = true, true, true
 		}
 	}
 	return ""

@@ -230,21 +230,35 @@ func ready(now time.Time, status, reason, message string) Object {
 
 // runs reports whether there is a DaemonSet or Deployment with one of the words in its
 // name.
-func (c *Cluster) runs(words ...string) bool {
+func (c *Cluster) runs(words ...string) bool { return len(c.named(words...)) > 0 }
+
+// named returns the workloads with one of the words in their names.
+func (c *Cluster) named(words ...string) (all []Object) {
 	for path, o := range c.Objects {
 		if !strings.HasPrefix(path, "/apis/apps/v1/") || c.broken(o) {
 			continue
 		}
 		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text(o, "metadata", "name"), w) }) {
-			return true
+			all = append(all, o)
 		}
 	}
-	return false
+	return all
+}
+
+// placed reports whether a Node takes the pods of a workload with one of the words in its name.
+func (c *Cluster) placed(words ...string) bool {
+	nodes := c.All("Node")
+	return slices.ContainsFunc(c.named(words...), func(o Object) bool {
+		return slices.ContainsFunc(nodes, func(node Object) bool { return takes(node, template(o)) && tolerated(node, template(o)) })
+	})
 }
 
 // network reports whether there is a pod network: a DaemonSet that installs the
 // configuration of a CNI plugin on every Node.
-func (c *Cluster) network() bool {
+func (c *Cluster) network() bool { return c.networkOn(nil) }
+
+// networkOn reports whether there is a pod network on a Node; nil stands for a Node that takes all pods.
+func (c *Cluster) networkOn(node Object) bool {
 	if c.OwnNetwork {
 		return true
 	}
@@ -255,7 +269,8 @@ func (c *Cluster) network() bool {
 		volumes, _ := value(o, "spec", "template", "spec", "volumes").([]any)
 		for _, v := range volumes {
 			volume, _ := v.(Object)
-			if strings.HasPrefix(text(volume, "hostPath", "path"), "/etc/cni") {
+			if strings.HasPrefix(text(volume, "hostPath", "path"), "/etc/cni") && c.flannelExits(o) == "" &&
+				(node == nil || takes(node, template(o)) && tolerated(node, template(o))) {
 				return true
 			}
 		}
@@ -274,7 +289,7 @@ func (c *Cluster) Services() bool {
 const becomesReady = 10 * time.Second
 
 func (c *Cluster) settleNodes(now time.Time) {
-	network, cloud := c.network(), c.runs("cloud-controller-manager", "aws-cloud-controller") && !c.TwoTags
+	cloud := c.placed("cloud-controller-manager", "aws-cloud-controller") && !c.TwoTags
 	for _, name := range slices.Sorted(maps.Keys(c.Joined)) {
 		path := "/api/v1/nodes/" + name
 		o := c.Objects[path]
@@ -296,7 +311,7 @@ func (c *Cluster) settleNodes(now time.Time) {
 			c.put(path, o, now)
 		}
 		list := conditions(o)
-		if condition, ok := list[0].(Object); network && ok && text(condition, "status") == "False" {
+		if condition, ok := list[0].(Object); ok && text(condition, "status") == "False" && c.networkOn(o) {
 			list[0] = ready(now, "True", "KubeletReady", "kubelet is posting ready status")
 			if c.Running.IsZero() {
 				c.Running = now

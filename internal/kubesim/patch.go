@@ -52,7 +52,7 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 		after = manageLabels(have, after, cmp.Or(p.manager, p.agent), now)
 	}
 	if p.dry {
-		defaults(after, have)
+		c.defaults(after, have)
 		return http.StatusOK, after
 	}
 	c.store(at.full(), after, now)
@@ -86,8 +86,11 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 	if code, answer := accept(after); code != 0 { // the whole object: an apply may have some of its fields only
 		return code, answer
 	}
+	if code, answer := c.allocated(at, after); code != 0 {
+		return code, answer
+	}
 	stringData(after)
-	defaults(after, have)
+	c.defaults(after, have)
 	changed := !reflect.DeepEqual(after, have)
 	managed(after, p.manager, now)
 	if p.dry {

@@ -97,7 +97,8 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 	c.put(path, pod, now)
 }
 
-// takes reports whether a Node has the labels of the nodeSelector of a pod.
+// takes reports whether a Node has the labels that a pod demands by its nodeSelector and its affinity (GetRequiredNodeAffinity in
+// k8s.io/component-helpers).
 func takes(node, pod Object) bool {
 	labels, _ := value(node, "metadata", "labels").(Object)
 	wanted, _ := value(pod, "spec", "nodeSelector").(Object)
@@ -106,12 +107,39 @@ func takes(node, pod Object) bool {
 			return false
 		}
 	}
-	return true
+	terms := list(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(term Object) bool {
+		has := Object{"metadata.name": value(node, "metadata", "name")}
+		return !isEmpty(term["matchExpressions"]) && demands(labels, list(term, "matchExpressions"), isEmpty(term["matchFields"])) ||
+			!isEmpty(term["matchFields"]) && demands(has, list(term, "matchFields"), true) && demands(labels, list(term, "matchExpressions"), true)
+	})
+}
+
+// demands reports whether labels meet all expressions. Gt and Lt are not simulated: no label meets them.
+func demands(labels Object, expressions []Object, complete bool) bool {
+	return complete && !slices.ContainsFunc(expressions, func(e Object) bool {
+		v, has := labels[text(e, "key")]
+		values, _ := e["values"].([]any)
+		switch text(e, "operator") {
+		case "In":
+			return !has || !slices.Contains(values, v)
+		case "NotIn":
+			return has && slices.Contains(values, v)
+		case "Exists":
+			return !has
+		case "DoesNotExist":
+			return has
+		}
+		return true
+	})
 }
 
 // replicate creates the missing pods of a ReplicaSet.
 func (c *Cluster) replicate(set Object, now time.Time) {
 	want, _ := value(set, "spec", "replicas").(float64)
+	if c.refusedPods(set) != "" {
+		return
+	}
 	name, namespace := text(set, "metadata", "name"), text(set, "metadata", "namespace")
 	have := 0.0
 	for path, o := range c.Objects {

@@ -85,6 +85,9 @@ func unacceptable(o Object) string {
 	if why := unnamed(o); why != "" {
 		return why
 	}
+	if why := wrongPolicy(o); why != "" {
+		return why
+	}
 	return brokenLaw(o)
 }
 

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +25,9 @@ func (c *Cluster) progress(path string, now time.Time, nodes []Object) {
 	o := c.Objects[path]
 	generation, _ := value(o, "metadata", "generation").(float64)
 	want, ready := c.pods(o, nodes)
+	refused := c.refusedPods(o)
 	if seen, _ := value(o, "status", "observedGeneration").(float64); seen == generation && value(o, "kubesim", "want") == want &&
-		value(o, "kubesim", "ready") == ready {
+		value(o, "kubesim", "ready") == ready && text(o, "kubesim", "refused") == refused {
 		return
 	}
 	w, r := float64(want), float64(ready)
@@ -38,8 +40,12 @@ func (c *Cluster) progress(path string, now time.Time, nodes []Object) {
 		status["replicas"], status["updatedReplicas"], status["readyReplicas"], status["availableReplicas"] = w, w, r, r
 		status["currentReplicas"], status["currentRevision"], status["updateRevision"] = w, "1", "1"
 		status["conditions"] = []any{available(now, ready >= want)}
+		if refused != "" && text(o, "kind") == "Deployment" {
+			status["replicas"], status["updatedReplicas"], status["unavailableReplicas"] = 0.0, 0.0, w
+			status["conditions"] = append([]any{createFailed(now, text(o, "metadata", "name"), refused)}, available(now, false))
+		}
 	}
-	o["status"], o["kubesim"] = status, Object{"want": want, "ready": ready}
+	o["status"], o["kubesim"] = status, Object{"want": want, "ready": ready, "refused": refused}
 	c.put(path, o, now)
 }
 
@@ -50,6 +56,14 @@ func available(now time.Time, is bool) Object {
 		status, reason = "True", "MinimumReplicasAvailable"
 	}
 	return Object{"type": "Available", "status": status, "reason": reason, "lastTransitionTime": now.UTC().Format(time.RFC3339)}
+}
+
+// createFailed is the condition of a Deployment whose pods the API server refuses (FailedCreate in pkg/controller/replicaset).
+func createFailed(now time.Time, name, why string) Object {
+	return Object{
+		"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": now.UTC().Format(time.RFC3339),
+		"message": fmt.Sprintf("pods %q is forbidden: %s", name+"-5d4f8c7b9d-00000", why),
+	}
 }
 
 // pods returns how many pods a workload should have, and how many are ready. A DaemonSet has a pod on
@@ -72,11 +86,36 @@ func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
 		if readyTakers > 0 {
 			ready = want
 		}
+		if alone(template(o)) {
+			ready = min(want, readyTakers)
+		}
 	}
 	if c.broken(o) {
 		ready = 0
 	}
 	return want, ready
+}
+
+// alone reports whether two pods of a workload cannot be on one Node: by their affinity, or because they have the same port of the Node
+// (InterPodAffinity and NodePorts of the kube-scheduler).
+func alone(pod Object) bool {
+	labels, _ := value(pod, "metadata", "labels").(Object)
+	for _, term := range list(pod, "spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution") {
+		wanted, _ := value(term, "labelSelector", "matchLabels").(Object)
+		matches := text(term, "topologyKey") == "kubernetes.io/hostname" && demands(labels, list(term, "labelSelector", "matchExpressions"), true)
+		for k, v := range wanted {
+			matches = matches && labels[k] == v
+		}
+		if matches && term["labelSelector"] != nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(list(pod, "spec", "containers"), func(c Object) bool {
+		return slices.ContainsFunc(list(c, "ports"), func(p Object) bool {
+			_, is := number(p["hostPort"])
+			return is || value(pod, "spec", "hostNetwork") == true
+		})
+	})
 }
 
 // replicasOf returns the number of replicas of a workload, which is 1 if it names none.

@@ -483,8 +483,8 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
 		"data": kubesim.Object{"ClusterConfiguration": config},
 	})
-	c.Put(c.Up, proxy)
-	c.Put(c.Up, dns)
+	putSystem(c, c.Up, proxy)
+	putSystem(c, c.Up, dns)
 	for _, t := range doc.BootstrapTokens {
 		id, secret, _ := strings.Cut(t.Token, ".")
 		data := kubesim.Object{

@@ -29,7 +29,7 @@ func (svc *Service) settleEKS() {
 			svc.clusters[host] = k
 			if c.SelfManagedAddons {
 				svc.installVPCCNI(k)
-				k.Put(svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
+				putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version, kubesim.Object{"operator": "Exists"}))
 			}
 		case k != nil && !c.Deleted.IsZero():
 			delete(svc.clusters, host)
@@ -69,9 +69,9 @@ func (svc *Service) settleAddons(c *eks.Cluster, k *kubesim.Cluster) {
 		case name == "vpc-cni":
 			svc.installVPCCNI(k)
 		case name == "kube-proxy":
-			k.Put(svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
+			putSystem(k, svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version, kubesim.Object{"operator": "Exists"}))
 		case name == eks.EBSDriver:
-			k.Put(svc.Now(), systemWorkload("Deployment", "ebs-csi-controller", "aws-ebs-csi-driver:"+d.Version))
+			putSystem(k, svc.Now(), systemWorkload("Deployment", "ebs-csi-controller", "aws-ebs-csi-driver:"+d.Version))
 		}
 	}
 	if d := c.Addons["vpc-cni"]; d != nil && d.Deleted.IsZero() && !svc.Now().Before(d.Ready) {
@@ -206,8 +206,7 @@ func (svc *Service) roleOf(i *ec2.Instance, c *eks.Cluster) string {
 func (svc *Service) installVPCCNI(k *kubesim.Cluster) {
 	const rbac = "rbac.authorization.k8s.io/v1"
 	now := svc.Now()
-	k.Put(now, systemWorkload("DaemonSet", "aws-node", "amazon-k8s-cni:v1.20.4"))
-	k.Put(now, kubesim.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
+	putSystem(k, now, systemWorkload("DaemonSet", "aws-node", "amazon-k8s-cni:v1.20.4", kubesim.Object{"operator": "Exists"}))
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 		k.Put(now, kubesim.Object{"apiVersion": rbac, "kind": kind, "metadata": kubesim.Object{"name": "aws-node"}})
 	}

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -84,9 +85,21 @@ func systemImages(config, version string) (proxy, dns kubesim.Object, err error)
 	return proxy, dns, nil
 }
 
+// putSystem stores a workload of kube-system with its service account.
+func putSystem(k *kubesim.Cluster, now time.Time, workload kubesim.Object) {
+	name := kubesim.Value(workload, "spec", "template", "spec", "serviceAccountName")
+	k.Put(now, kubesim.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"}})
+	k.Put(now, workload)
+}
+
 // systemWorkload is a workload in kube-system, whose pods have tolerations.
 func systemWorkload(kind, name, image string, tolerations ...any) kubesim.Object {
-	pod := kubesim.Object{"containers": []any{kubesim.Object{"name": name, "image": image}}}
+	pod := kubesim.Object{
+		"containers": []any{kubesim.Object{"name": name, "image": image}}, "serviceAccountName": name, "priorityClassName": "system-cluster-critical",
+	}
+	if kind == "DaemonSet" {
+		pod["hostNetwork"], pod["priorityClassName"] = true, "system-node-critical"
+	}
 	if len(tolerations) > 0 {
 		pod["tolerations"] = tolerations
 	}

@@ -45,7 +45,7 @@ func install(s *awssim.State, name string) {
 	for _, c := range s.Kubernetes {
 		c.Put(c.Up, kubesim.Object{
 			"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
-			"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"volumes": []any{
+			"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"tolerations": []any{kubesim.Object{"operator": "Exists"}}, "volumes": []any{
 				kubesim.Object{"name": "cni", "hostPath": kubesim.Object{"path": map[bool]string{true: "/etc/cni/net.d"}[name == "calico-node"]}},
 			}}}},
 		})

@@ -171,10 +171,23 @@ func waitsFor(ctx context.Context, k *kube.Client, o AddonObject) (string, error
 		return "", fmt.Errorf("status of %s: %w", o.Title, err)
 	case is.Status == status.CurrentStatus:
 		return "", nil
+	case refusedPods(live) != "":
+		return refusedPods(live), nil
 	case is.Message == "":
 		return is.Status.String(), nil
 	}
 	return is.Message, nil
+}
+
+// refusedPods says why the API server refuses the pods of a Deployment; "" if it does not. Other objects have no such condition.
+func refusedPods(live *unstructured.Unstructured) string {
+	all, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, x := range all {
+		if c, _ := x.(map[string]any); c["type"] == "ReplicaFailure" && c["status"] == "True" {
+			return fmt.Sprintf("the API server refuses its pods: %v", c["message"])
+		}
+	}
+	return ""
 }
 
 // Diff implements graph.Desired.

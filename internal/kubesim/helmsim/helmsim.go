@@ -14,12 +14,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
@@ -188,10 +191,8 @@ func (c *command) upgrade(stdin []byte) error {
 	if err := c.define(name); err != nil {
 		return err
 	}
-	for _, o := range workloads(name, c.flags["namespace"]) {
-		if err := c.cluster.create(o); err != nil {
-			return err
-		}
+	if err := c.makeWorkloads(name, values); err != nil {
+		return err
 	}
 	if last != nil {
 		last.record["info"] = Object{"status": "superseded"}
@@ -394,6 +395,101 @@ func workloads(chart, namespace string) []Object {
 		return []Object{object("Deployment", namespace, "ebs-csi-controller"), object("DaemonSet", namespace, "ebs-csi-node")}
 	}
 	return nil
+}
+
+// makeWorkloads makes the workloads of a chart.
+func (c *command) makeWorkloads(chart string, values Object) error {
+	without, err := c.withoutNetwork(chart, values)
+	if err != nil {
+		return err
+	}
+	for _, o := range workloads(chart, c.flags["namespace"]) {
+		if without && o["kind"] == "DaemonSet" {
+			continue
+		}
+		place(o, chart, values)
+		if err := c.cluster.create(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutNetwork reports whether the pod network of a chart does not start, because its values name other addresses of pods than those of kubeadm's
+// configuration: the operator of Calico then makes no calico-node (https://github.com/tigera/operator/issues/1512), and flannel ends.
+func (c *command) withoutNetwork(chart string, values Object) (bool, error) {
+	var network []string
+	switch chart {
+	case "flannel":
+		network = []string{"10.244.0.0/16"}
+		if given, is := values["podCidr"].(string); is {
+			network[0] = given
+		}
+	case "tigera-operator":
+		installation, _ := values["installation"].(Object)
+		calico, _ := installation["calicoNetwork"].(Object)
+		pools, _ := calico["ipPools"].([]any)
+		for _, x := range pools {
+			pool, _ := x.(Object)
+			network = append(network, fmt.Sprint(pool["cidr"]))
+		}
+	}
+	if len(network) == 0 {
+		return false, nil
+	}
+	var config struct {
+		Data struct{ ClusterConfiguration string }
+	}
+	code, err := c.cluster.do(http.MethodGet, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", nil, &config)
+	if code == http.StatusNotFound {
+		return false, nil
+	}
+	var doc struct{ Networking struct{ PodSubnet string } }
+	if err = errors.Join(err, yaml.Unmarshal([]byte(config.Data.ClusterConfiguration), &doc)); err != nil {
+		return false, err
+	}
+	for _, text := range network {
+		block, bad := netip.ParsePrefix(text)
+		inside := false
+		for pods := range strings.SplitSeq(doc.Networking.PodSubnet, ",") {
+			p, err := netip.ParsePrefix(strings.TrimSpace(pods))
+			inside = inside || err == nil && bad == nil && p.Overlaps(block)
+		}
+		if !inside {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// place sets on which Nodes the pods of a chart run: those of a pod network on all of them, and others where the defaults of their chart or the
+// values say (values.yaml of aws-cloud-controller-manager 0.0.12 and of aws-ebs-csi-driver).
+func place(o Object, chart string, values Object) {
+	spec, _ := o["spec"].(Object)
+	template, _ := spec["template"].(Object)
+	pod, _ := template["spec"].(Object)
+	if pod == nil {
+		return
+	}
+	const plane = "node-role.kubernetes.io/control-plane"
+	pod["tolerations"] = []any{Object{"operator": "Exists"}}
+	if chart != "aws-cloud-controller-manager" {
+		return
+	}
+	pod["tolerations"] = []any{
+		Object{"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}, Object{"key": plane, "effect": "NoSchedule"},
+	}
+	if given, is := values["tolerations"].([]any); is {
+		pod["tolerations"] = given
+	}
+	selector := Object{plane: ""}
+	given, _ := values["nodeSelector"].(Object)
+	for k, v := range given {
+		if selector[k] = v; v == nil {
+			delete(selector, k)
+		}
+	}
+	pod["nodeSelector"] = selector
 }
 
 // define makes the CustomResourceDefinitions in the folder crds of a chart, which helm never deletes

@@ -20,7 +20,7 @@ func TestClusterWithoutKubeProxy(t *testing.T) {
 		labels            = "metadata:\n  name: eks\nspec:\n  controlPlaneRef"
 		selected          = "metadata:\n  name: eks\n  labels: {cni: 'yes'}\nspec:\n  controlPlaneRef"
 		chart             = "---\napiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmChartProxy\nmetadata: {name: cilium}\nspec: {clusterSelector: {matchLabels: {cni: 'yes'}}, " +
-			"repoURL: https://helm.cilium.io, chartName: cilium, version: 1.18.2, namespace: kube-system}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\n"
+			"repoURL: https://helm.cilium.io, chartName: cilium, version: 1.18.2, namespace: kube-system, valuesTemplate: 'ipam: {mode: kubernetes}'}\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\n"
 	)
 	for name, tt := range map[string]struct {
 		edit []string

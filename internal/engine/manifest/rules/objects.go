@@ -24,6 +24,7 @@ import (
 func (c *checks) checkObjects() {
 	c.checkNamespaces()
 	server := c.apiServer()
+	var accepted []*manifest.Document
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			o, before := object{c, d}, len(c.problems)
@@ -35,13 +36,23 @@ func (c *checks) checkObjects() {
 			if len(c.problems) == before { // one mistake is one line
 				o.checkType(server)
 			}
+			if len(c.problems) == before {
+				accepted = append(accepted, d)
+			}
 		}
 	}
+	c.checkAllocations(server, accepted)
+	c.checkPods(accepted)
+	c.checkPlacement(accepted)
+	c.checkFiles(accepted)
+	c.checkCalledServices(accepted)
+	c.checkPodNetworks()
 }
 
 // apiServer returns what is known of the API server to which the objects are applied.
 func (c *checks) apiServer() apiserver.Server {
 	server := apiserver.Server{Minor: c.versionOf("").minor, Defaults: !c.managed, NodePort: [2]int32{firstNodePort, lastNodePort}}
+	otherBlocks := false
 	if c.cluster.ControlPlane != nil {
 		config := c.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec
 		for _, a := range config.ClusterConfiguration.APIServer.ExtraArgs {
@@ -50,10 +61,12 @@ func (c *checks) apiServer() apiserver.Server {
 				server.Defaults = false
 			case "service-node-port-range":
 				server.NodePort = [2]int32{}
+			case "service-cluster-ip-range":
+				otherBlocks = true
 			}
 		}
 		if config.InitConfiguration.Patches.Directory != "" { // patches may set the same arguments
-			server.Defaults, server.NodePort = false, [2]int32{}
+			server.Defaults, server.NodePort, otherBlocks = false, [2]int32{}, true
 		}
 	} else {
 		server.Defaults = false
@@ -65,7 +78,7 @@ func (c *checks) apiServer() apiserver.Server {
 			}
 		}
 	}
-	if c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
+	if otherBlocks || c.hasObject(func(d *manifest.Document) bool { return d.Kind() == "ServiceCIDR" }) {
 		server.Services = nil // it has more blocks
 	}
 	server.Schemas = c.schemas()
@@ -136,10 +149,13 @@ func (o object) checkType(server apiserver.Server) {
 // checkNamespaces warns about objects in a namespace that nothing in the manifest makes: the API server refuses them until something does
 // (NamespaceLifecycle, "Admission Control in Kubernetes"). Charts and add-ons of EKS may make others.
 func (c *checks) checkNamespaces() {
-	if len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil {
+	if c.madeElsewhere() {
 		return
 	}
-	made := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	made := map[string]bool{"": true}
+	for _, name := range firstNamespaces() {
+		made[name] = true
+	}
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			if d.Kind() == "Namespace" {

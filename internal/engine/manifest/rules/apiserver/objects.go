@@ -122,17 +122,23 @@ func (c *check) budget(o *policyv1.PodDisruptionBudget) {
 	c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
 }
 
-// webhooks checks the webhooks of an object.
+// webhooks checks the webhooks of an object, and policies.
 func (c *check) webhooks(o runtime.Object) {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
 			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
+			c.conditions(fmt.Sprintf("webhooks[%d].matchConditions", i), w.MatchConditions, false)
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
 			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
+			c.conditions(fmt.Sprintf("webhooks[%d].matchConditions", i), w.MatchConditions, false)
 		}
+	case *admissionv1.ValidatingAdmissionPolicy:
+		c.policy(o)
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		c.policyBinding(o)
 	}
 }
 

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,7 +20,9 @@ func (c *check) binding(role rbacv1.RoleRef, subjects []rbacv1.Subject, kinds ..
 		c.need(at+"name", s.Name)
 		oneOf(c, at+"kind", s.Kind, rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind)
 		if s.Kind == rbacv1.ServiceAccountKind {
-			c.need(at+"namespace", s.Namespace)
+			if !slices.Contains(kinds, "Role") { // a RoleBinding has a namespace itself
+				c.need(at+"namespace", s.Namespace)
+			}
 		}
 	}
 }

@@ -31,7 +31,74 @@ func (c *check) service(o *corev1.Service) {
 	oneOf(c, "spec.externalTrafficPolicy", s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
 	c.serviceOfType(s)
 	c.servicePorts(s, open)
+	if s.Type != corev1.ServiceTypeExternalName {
+		c.serviceFamilies(s)
+	}
+}
+
+// serviceFamilies checks the addresses that a Service asks for, and their families (ValidateServiceClusterIPsRelatedFields, and
+// initIPFamilyFields in pkg/registry/core/service/storage).
+func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
+	before := len(c.found)
 	c.serviceAddress("spec.clusterIP", s.ClusterIP)
+	if len(s.ClusterIPs) > 0 && s.ClusterIP != "" && s.ClusterIPs[0] != s.ClusterIP {
+		c.refuse("spec.clusterIPs[0]", fmt.Sprintf("%s is not clusterIP, %s", s.ClusterIPs[0], s.ClusterIP), "remove one of them")
+	}
+	addresses := s.ClusterIPs
+	if len(addresses) == 0 && s.ClusterIP != "" {
+		addresses = []string{s.ClusterIP}
+	}
+	for i, address := range addresses {
+		field := fmt.Sprintf("spec.clusterIPs[%d]", i)
+		if address != s.ClusterIP {
+			c.serviceAddress(field, address)
+		}
+		if ip, err := netip.ParseAddr(address); err == nil && i < len(s.IPFamilies) && familyOf(ip) != s.IPFamilies[i] {
+			c.refuse(field, fmt.Sprintf("%s is not an address of %s, as ipFamilies[%d] says", address, s.IPFamilies[i], i), "change one of them")
+		}
+	}
+	policy := corev1.IPFamilyPolicySingleStack
+	if s.IPFamilyPolicy != nil {
+		policy = *s.IPFamilyPolicy
+	}
+	oneOf(c, "spec.ipFamilyPolicy", policy, corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)
+	if policy == corev1.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
+		c.refuse("spec.ipFamilyPolicy", "two families need another one", "write PreferDualStack or RequireDualStack")
+	}
+	if len(c.found) == before {
+		c.familiesOfServer(s, policy)
+	}
+}
+
+// familiesOfServer refuses families that the cluster does not have. A headless Service without a selector may have any.
+func (c *check) familiesOfServer(s *corev1.ServiceSpec, policy corev1.IPFamilyPolicy) {
+	if len(c.Services) == 0 || s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0 {
+		return
+	}
+	has := map[corev1.IPFamily]bool{}
+	for _, b := range c.Services {
+		has[familyOf(b.Addr())] = true
+	}
+	for i, family := range s.IPFamilies {
+		oneOf(c, fmt.Sprintf("spec.ipFamilies[%d]", i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)
+		if !has[family] {
+			c.refuse(
+				fmt.Sprintf("spec.ipFamilies[%d]", i),
+				fmt.Sprintf("Services of the cluster have no %s", family),
+				"remove it, or add a block to services of the Cluster",
+			)
+		}
+	}
+	if policy == corev1.IPFamilyPolicyRequireDualStack && len(has) < 2 {
+		c.refuse("spec.ipFamilyPolicy", "Services of the cluster have one family", "write PreferDualStack, or add a block to services of the Cluster")
+	}
+}
+
+func familyOf(ip netip.Addr) corev1.IPFamily {
+	if ip.Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
 }
 
 // serviceOfType checks fields that only Services of some types have.
@@ -48,7 +115,7 @@ func (c *check) serviceOfType(s *corev1.ServiceSpec) {
 }
 
 func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
-	names, numbers := map[string]bool{}, map[string]bool{}
+	names, numbers, nodes := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, p := range s.Ports {
 		at := fmt.Sprintf("spec.ports[%d].", i)
 		number := fmt.Sprintf("%d of %s", p.Port, cmp.Or(p.Protocol, corev1.ProtocolTCP))
@@ -65,13 +132,17 @@ func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
 		names[p.Name] = true
 		oneOf(c, at+"protocol", p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
 		c.port(at+"targetPort", p.TargetPort, true)
+		node := fmt.Sprintf("%d of %s", p.NodePort, cmp.Or(p.Protocol, corev1.ProtocolTCP))
 		switch {
 		case p.NodePort == 0:
+		case nodes[node]:
+			c.refuse(at+"nodePort", "another port has the node port "+node, "change one of them")
 		case !open:
 			c.refuse(at+"nodePort", "is only for the types NodePort and LoadBalancer", "remove it, or change the type")
 		case c.NodePort[1] > 0 && (p.NodePort < c.NodePort[0] || p.NodePort > c.NodePort[1]):
 			c.refuse(at+"nodePort", fmt.Sprintf("%d is not in the range of node ports, %d-%d", p.NodePort, c.NodePort[0], c.NodePort[1]), "change it, or remove it")
 		}
+		nodes[node] = true
 	}
 }
 

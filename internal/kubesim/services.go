@@ -1,0 +1,207 @@
+package kubesim
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// serviceBlocks returns the blocks of addresses of Services, one of each family; nil if they are not known, as in EKS.
+func (c *Cluster) serviceBlocks() (all []netip.Prefix) {
+	if c.EKS != "" || len(c.paths("ServiceCIDR")) > 0 {
+		return nil
+	}
+	var doc struct {
+		Networking struct{ ServiceSubnet string }
+		APIServer  struct{ ExtraArgs any }
+	}
+	blocks := "10.96.0.0/12"
+	if yaml.Unmarshal([]byte(c.ClusterConfiguration()), &doc) == nil && doc.Networking.ServiceSubnet != "" {
+		blocks = doc.Networking.ServiceSubnet
+	}
+	if strings.Contains(fmt.Sprint(doc.APIServer.ExtraArgs), "service-cluster-ip-range") {
+		return nil
+	}
+	for text := range strings.SplitSeq(blocks, ",") {
+		if b, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil {
+			all = append(all, b.Masked())
+		}
+	}
+	return all
+}
+
+// reserved returns who has an address of Services without an object here: the API server has the first one
+// (pkg/controlplane/controller/kubernetesservice), and CoreDNS the tenth (GetDNSIP in cmd/kubeadm/app/constants).
+func (c *Cluster) reserved(ip netip.Addr, of Object) string {
+	blocks := c.serviceBlocks()
+	if len(blocks) == 0 {
+		return ""
+	}
+	const dns = 10
+	at := blocks[0].Addr()
+	for i := range dns {
+		at = at.Next()
+		isDNS := text(of, "metadata", "namespace") == "kube-system" && text(of, "metadata", "name") == "kube-dns"
+		switch {
+		case at != ip:
+		case i == 0:
+			return "kubernetes"
+		case i == dns-1 && !isDNS && c.Objects["/apis/apps/v1/namespaces/kube-system/deployments/coredns"] != nil:
+			return "kube-dns"
+		}
+	}
+	return ""
+}
+
+// addressesOf returns the addresses that a Service asks for, or has.
+func addressesOf(o Object) (all []string) {
+	texts, _ := value(o, "spec", "clusterIPs").([]any)
+	if texts == nil {
+		texts = []any{value(o, "spec", "clusterIP")}
+	}
+	for _, x := range texts {
+		if s, _ := x.(string); s != "" && s != "None" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// nodePortsOf returns the node ports that a Service asks for, or has.
+func nodePortsOf(o Object) (all []float64) {
+	ports, _ := value(o, "spec", "ports").([]any)
+	for _, x := range ports {
+		p, _ := x.(Object)
+		if n, is := number(p["nodePort"]); is && n > 0 {
+			all = append(all, n)
+		}
+	}
+	if n, is := number(value(o, "spec", "healthCheckNodePort")); is && n > 0 {
+		all = append(all, n)
+	}
+	return all
+}
+
+// allocated refuses a Service whose address or node port is not free, or is none of the cluster (pkg/registry/core/service/storage/alloc.go of
+// Kubernetes v1.34.2). A node port is one for all protocols.
+func (c *Cluster) allocated(at place, o Object) (int, any) {
+	if at.resource.Name != "services" || at.resource.gv != "v1" || at.sub != "" || text(o, "spec", "type") == "ExternalName" {
+		return 0, nil
+	}
+	why := c.otherFamily(o)
+	for _, path := range c.paths("Service") {
+		if path == at.full() || why != "" {
+			continue
+		}
+		for _, ip := range addressesOf(o) {
+			for _, has := range addressesOf(c.Objects[path]) {
+				if has == ip {
+					why = fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", ip, ip)
+				}
+			}
+		}
+		for _, n := range nodePortsOf(o) {
+			for _, has := range nodePortsOf(c.Objects[path]) {
+				if has == n {
+					why = fmt.Sprintf("spec.ports.nodePort: Invalid value: %v: provided port is already allocated", n)
+				}
+			}
+		}
+	}
+	if why == "" {
+		return 0, nil
+	}
+	return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("Service %q is invalid: %s", at.name, why))
+}
+
+// otherFamily says which address or family of a Service the cluster does not have.
+func (c *Cluster) otherFamily(o Object) string {
+	families, _ := value(o, "spec", "ipFamilies").([]any)
+	given, set := value(o, "spec", "clusterIPs").([]any)
+	if first := text(o, "spec", "clusterIP"); set && first != "" && len(given) > 0 && given[0] != first {
+		return "spec.clusterIPs[0]: Invalid value: first value must match `clusterIP`"
+	}
+	if policy := text(o, "spec", "ipFamilyPolicy"); (policy == "" || policy == "SingleStack") && max(len(families), len(given)) > 1 {
+		return "spec.ipFamilyPolicy: Invalid value: must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+	}
+	blocks := c.serviceBlocks()
+	for i, text := range addressesOf(o) {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			return fmt.Sprintf("spec.clusterIPs[%d]: Invalid value: %q: must be a valid IP address", i, text)
+		}
+		if i < len(families) && families[i] != familyOf(ip) {
+			return fmt.Sprintf("spec.clusterIPs[%d]: Invalid value: %q: expected an %v value as indicated by `ipFamilies[%d]`", i, text, families[i], i)
+		}
+		if who := c.reserved(ip, o); who != "" {
+			return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", text, text)
+		}
+		if inside := within(ip, blocks); !inside {
+			return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: the provided IP is not in the valid range %v", text, text, blocks)
+		}
+	}
+	return withoutFamily(o, families, blocks)
+}
+
+// withoutFamily says which family the Service demands and the cluster does not have.
+func withoutFamily(o Object, families []any, blocks []netip.Prefix) string {
+	headless := text(o, "spec", "clusterIP") == "None" && isEmpty(value(o, "spec", "selector"))
+	if len(blocks) == 0 || headless {
+		return ""
+	}
+	if text(o, "spec", "ipFamilyPolicy") == "RequireDualStack" && len(blocks) < 2 {
+		return `spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`
+	}
+	for i, family := range families {
+		has := false
+		for _, b := range blocks {
+			has = has || familyOf(b.Addr()) == family
+		}
+		if !has {
+			return fmt.Sprintf("spec.ipFamilies[%d]: Invalid value: %q: not configured on this cluster", i, family)
+		}
+	}
+	return ""
+}
+
+// within reports whether an address is in one of the blocks, or none is known.
+func within(ip netip.Addr, blocks []netip.Prefix) bool {
+	for _, b := range blocks {
+		if b.Contains(ip) {
+			return true
+		}
+	}
+	return len(blocks) == 0
+}
+
+func familyOf(ip netip.Addr) string {
+	if ip.Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// freeAddress returns an address of Services that no Service has.
+func (c *Cluster) freeAddress(o Object) string {
+	block := netip.MustParsePrefix("10.96.0.0/12")
+	if blocks := c.serviceBlocks(); len(blocks) > 0 {
+		block = blocks[0]
+	}
+	used := map[string]bool{}
+	for _, path := range c.paths("Service") {
+		for _, ip := range addressesOf(c.Objects[path]) {
+			used[ip] = true
+		}
+	}
+	at := block.Addr()
+	for range 20 + len(text(o, "metadata", "name")) { // behind those of the API server and CoreDNS
+		at = at.Next()
+	}
+	for used[at.String()] {
+		at = at.Next()
+	}
+	return at.String()
+}

@@ -134,7 +134,13 @@ func (t *topology) checkReferences() {
 		const fix = "remove it: Cluster API sets it to the object that it makes"
 		switch {
 		case found != nil && !isTopologyOwned(found):
-			t.fail(t.cluster.Problem(path, fmt.Sprintf("the Cluster has spec.topology, and %s/%s is none of its objects: Cluster API does not go on with it", kind, name), fix))
+			t.fail(
+				t.cluster.Problem(
+					path,
+					fmt.Sprintf("the Cluster has spec.topology, and %s/%s is none of its objects: Cluster API does not go on with it", kind, name),
+					fix,
+				),
+			)
 		case found == nil && manifest.ValueAt(t.cluster.Value, "metadata.uid") == nil:
 			t.warn(t.cluster.Problem(path, "has no effect beside spec.topology, and Cluster API does not go on with a Cluster whose "+kind+" it has not made", fix))
 		}

@@ -64,7 +64,7 @@ func (*Image) kind() kind {
 
 func (svc *Service) simulateImages() {
 	everywhere(svc, svc.describeRegions, "AllRegions", "RegionNames", "Filters")
-	everywhere(svc, svc.describeImages, "ImageIds", "Owners", "Filters", "NextToken", "MaxResults")
+	everywhere(svc, svc.describeImages, "ImageIds", "Owners", "Filters", "IncludeDeprecated", "NextToken", "MaxResults")
 	everywhere(svc, svc.copyImage, "Name", "SourceImageId", "SourceRegion", "ClientToken", "CopyImageTags", "Description", "DryRun", "Encrypted", "KmsKeyId",
 		"TagSpecifications")
 	everywhere(svc, svc.deregisterImage, "ImageId", "DeleteAssociatedSnapshots", "DryRun")

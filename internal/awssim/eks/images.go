@@ -23,7 +23,8 @@ const (
 // Kubernetes version.
 type image struct {
 	kind, architecture, parameter string
-	size, snapshot                int32 // GiB of the root device, and of its snapshot: no root volume can be smaller
+	published                     string // its name, without the date; of Bottlerocket, it follows from the kind
+	size, snapshot                int32  // GiB of the root device, and of its snapshot: no root volume can be smaller
 }
 
 // imageKinds returns the images. Those of Amazon Linux 2 were built on a volume of 4 GiB, and declare a root device of 20
@@ -31,20 +32,20 @@ type image struct {
 // more, according to its doc/usage/al2.md. Which size they have is not known; here, they have the least.
 func imageKinds() []image {
 	return []image{
-		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", 20, 20},
-		{"AL2023_ARM_64_STANDARD", "arm64", "amazon-linux-2023/arm64/standard", 20, 20},
-		{"AL2023_x86_64_NVIDIA", "x86_64", "amazon-linux-2023/x86_64/nvidia", 20, 20},
-		{"AL2023_ARM_64_NVIDIA", "arm64", "amazon-linux-2023/arm64/nvidia", 20, 20},
-		{"AL2023_x86_64_NEURON", "x86_64", "amazon-linux-2023/x86_64/neuron", 20, 20},
-		{"BOTTLEROCKET_x86_64", "x86_64", "", 2, 2},
-		{"BOTTLEROCKET_ARM_64", "arm64", "", 2, 2},
-		{"BOTTLEROCKET_x86_64_FIPS", "x86_64", "", 2, 2},
-		{"BOTTLEROCKET_ARM_64_FIPS", "arm64", "", 2, 2},
-		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", 2, 2},
-		{"BOTTLEROCKET_ARM_64_NVIDIA", "arm64", "", 2, 2},
-		{"AL2_x86_64", "x86_64", "amazon-linux-2", 20, 4},
-		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20, 10},
-		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", 20, 4},
+		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", "amazon-eks-node-al2023-x86_64-standard-VERSION", 20, 20},
+		{"AL2023_ARM_64_STANDARD", "arm64", "amazon-linux-2023/arm64/standard", "amazon-eks-node-al2023-arm64-standard-VERSION", 20, 20},
+		{"AL2023_x86_64_NVIDIA", "x86_64", "amazon-linux-2023/x86_64/nvidia", "amazon-eks-node-al2023-x86_64-nvidia-VERSION", 20, 20},
+		{"AL2023_ARM_64_NVIDIA", "arm64", "amazon-linux-2023/arm64/nvidia", "amazon-eks-node-al2023-arm64-nvidia-VERSION", 20, 20},
+		{"AL2023_x86_64_NEURON", "x86_64", "amazon-linux-2023/x86_64/neuron", "amazon-eks-node-al2023-x86_64-neuron-VERSION", 20, 20},
+		{"BOTTLEROCKET_x86_64", "x86_64", "", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64", "arm64", "", "", 2, 2},
+		{"BOTTLEROCKET_x86_64_FIPS", "x86_64", "", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64_FIPS", "arm64", "", "", 2, 2},
+		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64_NVIDIA", "arm64", "", "", 2, 2},
+		{"AL2_x86_64", "x86_64", "amazon-linux-2", "amazon-eks-node-VERSION", 20, 4},
+		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", "amazon-eks-gpu-node-VERSION", 20, 10},
+		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", "amazon-eks-arm64-node-VERSION", 20, 4},
 	}
 }
 
@@ -59,12 +60,39 @@ func imageKind(name, version string) (image, bool) {
 	return image{}, false
 }
 
-// name returns the name of the image for a version.
+// name returns the name of the newest image for a version.
 func (k image) name(version string) string {
-	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
-		return "bottlerocket-aws-k8s-" + version + "-" + strings.ToLower(strings.TrimPrefix(k.kind, "BOTTLEROCKET_")) + "-v" + bottlerocketRelease
+	all := k.releases(version)
+	return k.named(version, all[len(all)-1])
+}
+
+// named returns the name of the image with a release version, as EKS ("AMI naming" in the releases of
+// https://github.com/awslabs/amazon-eks-ami) and Bottlerocket (tools/pubsys in its repository) give it.
+func (k image) named(version, release string) string {
+	if variant, ok := strings.CutPrefix(k.kind, "BOTTLEROCKET_"); ok {
+		name, flavour := "bottlerocket-aws-k8s-"+version, ""
+		for _, f := range []string{"NVIDIA", "FIPS"} {
+			if strings.HasSuffix(variant, f) {
+				flavour = "-" + strings.ToLower(f)
+			}
+		}
+		return name + flavour + "-" + strings.Replace(k.architecture, "arm64", "aarch64", 1) + "-v" + release
 	}
-	return "amazon-eks-node-" + strings.ToLower(k.kind) + "-" + version + "-v" + imageRelease
+	_, date, _ := strings.Cut(release, "-")
+	return strings.Replace(k.published, "VERSION", version, 1) + "-v" + date
+}
+
+// description returns the description of an image, which contains the version of its kubelet (templates/shared and the
+// variable ami_description in https://github.com/awslabs/amazon-eks-ami).
+func (k image) description(version, release string) string {
+	kubelet, _, _ := strings.Cut(release, "-")
+	switch {
+	case strings.HasPrefix(k.kind, "BOTTLEROCKET"):
+		return k.named(version, release)
+	case strings.HasPrefix(k.kind, "AL2_"):
+		return "EKS Kubernetes Worker AMI with AmazonLinux2 image, (k8s: " + kubelet + ", containerd: 1.7.*)"
+	}
+	return "EKS-optimized Kubernetes node based on Amazon Linux 2023, (k8s: " + kubelet + ", containerd: 2.1.*)"
 }
 
 // releases returns the release versions of the image, the newest last.
@@ -102,11 +130,14 @@ func ImagesIn(region string) (images []*ec2.Image) {
 				owner = bottlerocketImages
 			}
 			at := time.Unix(imagesPublished, 0).UTC()
-			images = append(images, &ec2.Image{
-				Thing: ec2.Thing{ID: ec2.GivenID("ami", region, k.name(version)), Tags: map[string]string{}, Born: at, Given: true}, Name: k.name(version), Owner: owner,
-				Description: "EKS node " + k.kind + " for Kubernetes " + version, Architecture: k.architecture, RootDevice: device, Created: at,
-				RootSize: k.size, SnapshotSize: k.snapshot,
-			})
+			for _, release := range k.releases(version) {
+				name := k.named(version, release)
+				images = append(images, &ec2.Image{
+					Thing: ec2.Thing{ID: ec2.GivenID("ami", region, name), Tags: map[string]string{}, Born: at, Given: true}, Name: name, Owner: owner,
+					Description: k.description(version, release), Architecture: k.architecture, RootDevice: device, Created: at,
+					RootSize: k.size, SnapshotSize: k.snapshot,
+				})
+			}
 		}
 	}
 	return images

@@ -174,7 +174,7 @@ func (svc *Service) nodes(c *Cluster, g *NodeGroup) (*awsec2.RunInstancesInput, 
 	}
 	if in.ImageId == nil {
 		k, _ := imageKind(g.Kind, g.Version)
-		image, _ := svc.ec2.ImageNamed(k.name(g.Version))
+		image, _ := svc.ec2.ImageNamed(k.named(g.Version, g.Release))
 		in.ImageId = &image
 	}
 	if len(g.InstanceTypes) > 0 {

@@ -29,10 +29,19 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 		if b.DNSName != host {
 			continue
 		}
+		subnets := make([]string, 0, len(b.Zones))
+		for _, z := range b.Zones {
+			subnets = append(subnets, z.Subnet)
+		}
+		if !svc.reachable(b.Scheme, subnets) {
+			return b.Ready, false, true
+		}
 		for _, l := range svc.state.Listeners {
 			g := svc.state.TargetGroups[l.TargetGroup]
 			passes := slices.ContainsFunc(b.Zones, func(z LoadBalancerZone) bool { return svc.ec2.PassesClients(z.Subnet, l.Port) })
-			if l.LoadBalancer == b.ARN && g != nil && passes && slices.ContainsFunc(g.Targets, func(t *Target) bool { return t.Drained.IsZero() && serves(t.ID) }) {
+			if l.LoadBalancer == b.ARN && g != nil && passes && slices.ContainsFunc(g.Targets, func(t *Target) bool {
+				return t.Drained.IsZero() && svc.inZoneOf(subnets, t.ID) && serves(t.ID)
+			}) {
 				return b.Ready, true, true
 			}
 		}
@@ -43,13 +52,30 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 			continue
 		}
 		for id := range b.Instances {
-			if serves(id) {
+			if svc.reachable(b.Scheme, b.Subnets) && svc.inZoneOf(b.Subnets, id) && serves(id) {
 				return b.Born, true, true
 			}
 		}
 		return b.Born, false, true
 	}
 	return from, false, false
+}
+
+// reachable reports whether clients reach a load balancer: the subnets of an internet-facing one have a route to an internet gateway ("Create a
+// Network Load Balancer", Elastic Load Balancing user guide: "For internet-facing load balancers, the subnets must have a route to an internet
+// gateway").
+func (svc *Service) reachable(scheme string, subnets []string) bool {
+	return scheme == "internal" || slices.ContainsFunc(subnets, func(id string) bool {
+		s := svc.ec2.Subnet(id)
+		return s != nil && svc.ec2.IsPublic(s)
+	})
+}
+
+// inZoneOf reports whether an instance is in one of the zones of a load balancer: it forwards to no others ("Target.NotInUse" in
+// TargetHealth, API reference; "Add or remove Availability Zones", user guide of Classic Load Balancers).
+func (svc *Service) inZoneOf(subnets []string, instance string) bool {
+	i := svc.ec2.Instance(instance)
+	return i != nil && slices.ContainsFunc(subnets, func(s string) bool { return svc.ec2.ZoneOf(s) == i.Zone })
 }
 
 // TargetIDs returns the instances that are targets of load balancers, except for those of Services in a cluster.

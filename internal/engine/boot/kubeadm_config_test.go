@@ -46,10 +46,15 @@ func TestRichConfiguration(t *testing.T) {
 }
 
 // A field that is removed from the manifest is removed from the configuration for joining
-// machines.
+// machines. How long the authorities are valid stays, as Cluster API's webhook requires.
 func TestConfigurationOfNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Alive(t, rich(enginetest.Sized(t, 1, 1)))
+		before := rich(enginetest.Sized(t, 1, 1))
+		a := enginetest.Alive(t, before)
+		_, err := enginetest.Rolling(enginetest.Sized(t, 1, 1), a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, "set caCertificateValidityPeriodDays of clusterConfiguration back")
+		before.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.CACertificateValidityPeriodDays = 0
+		a = enginetest.Alive(t, before)
 		p, err := enginetest.Rolling(enginetest.Sized(t, 1, 1), a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, enginetest.Done(p), "update kubeadm-config")

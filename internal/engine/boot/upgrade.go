@@ -100,11 +100,17 @@ type Lasting struct{ Field, Have, Want string }
 // configuration of the cluster, and etcd does not move. Cluster API's webhook of KubeadmControlPlane refuses such changes, too (ValidateUpdate and
 // validateClusterConfiguration in controlplane/kubeadm/webhooks/admission/kubeadmcontrolplane.go).
 func (c *ClusterConfig) LastingFields(want bootstrapv1.ClusterConfiguration) []Lasting {
-	return []Lasting{
+	all := []Lasting{
 		{"certificatesDir", CertificatesDir(c.spec), CertificatesDir(&want)},
 		{"etcd", placeOf(c.spec.Etcd), placeOf(want.Etcd)},
 	}
+	if have := c.spec.CACertificateValidityPeriodDays; have != 0 { // kubeadm before 1.31 does not store it
+		all = append(all, Lasting{"caCertificateValidityPeriodDays", days(have), days(cmp.Or(want.CACertificateValidityPeriodDays, defaultCADays))})
+	}
+	return all
 }
+
+func days(n int32) string { return fmt.Sprintf("%d days", n) }
 
 // placeOf says where etcd runs.
 func placeOf(e bootstrapv1.Etcd) string {
@@ -136,7 +142,7 @@ func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfigur
 	s.ImageRepository = cmp.Or(s.ImageRepository, DefaultRepository)
 	s.EncryptionAlgorithm = cmp.Or(s.EncryptionAlgorithm, bootstrapv1.EncryptionAlgorithmRSA2048)
 	s.CertificateValidityPeriodDays = cmp.Or(s.CertificateValidityPeriodDays, 365)
-	s.CACertificateValidityPeriodDays = cmp.Or(s.CACertificateValidityPeriodDays, 3650)
+	s.CACertificateValidityPeriodDays = cmp.Or(s.CACertificateValidityPeriodDays, defaultCADays)
 	if len(s.Etcd.External.Endpoints) == 0 {
 		s.Etcd.Local.DataDir = EtcdDataDir(s)
 	}

@@ -18,6 +18,8 @@ func (n *resource) observe(ctx context.Context, x *Executor, deep depth) (State,
 	switch {
 	case errors.As(err, new(*FailedError)):
 		return nil, err
+	case err != nil && n.role == RoleExisting && cloud.Code(err) == "":
+		return nil, err // what is wrong with the existing resource, not with the read
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)
 	case have == nil && n.role == RoleExisting:

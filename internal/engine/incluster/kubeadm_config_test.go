@@ -30,7 +30,7 @@ func TestVersionsThatKubeadmDoesNotGoTo(t *testing.T) {
 // Keys and etcd stay where kubeadm init has put them, as Cluster API's webhook requires.
 func TestFieldsThatStayAsKubeadmInitHasSetThem(t *testing.T) {
 	config, err := boot.ParseClusterConfig("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.2\n" +
-		"certificatesDir: /etc/kubernetes/pki\netcd:\n  local:\n    dataDir: /var/lib/etcd\n")
+		"caCertificateValidityPeriod: 87600h0m0s\ncertificatesDir: /etc/kubernetes/pki\netcd:\n  local:\n    dataDir: /var/lib/etcd\n")
 	require.NoError(t, err)
 	external := bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{Endpoints: []string{"https://10.0.0.5:2379"}}}
 	for name, c := range map[string]struct {
@@ -40,6 +40,7 @@ func TestFieldsThatStayAsKubeadmInitHasSetThem(t *testing.T) {
 		"as by default": {bootstrapv1.ClusterConfiguration{CertificatesDir: "/etc/kubernetes/pki"}, ""},
 		"another place for data, which new machines use": {bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{DataDir: "/data"}}}, ""},
 		"another folder of certificates":                 {bootstrapv1.ClusterConfiguration{CertificatesDir: "/etc/pki"}, "certificatesDir"},
+		"authorities of another age":                     {bootstrapv1.ClusterConfiguration{CACertificateValidityPeriodDays: 7300}, "caCertificateValidityPeriodDays"},
 		"etcd elsewhere":                                 {bootstrapv1.ClusterConfiguration{Etcd: external}, "etcd"},
 	} {
 		var fixed []string

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coredns/corefile-migration/migration"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	"sigs.k8s.io/cluster-api/util/version"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
@@ -76,18 +79,54 @@ func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageS
 
 // Diff implements graph.Desired.
 func (s *SystemImage) Diff(have *SystemImageState) (d plan.Diff) {
-	if have.Image != "" {
-		d.Set("image", have.Image, s.image(have.Image))
+	if have.Image == "" {
+		return d
 	}
+	if advice := s.obstacle(have.Image); advice != "" {
+		d.Fixed("image", have.Image, s.image(have.Image), advice)
+		return d
+	}
+	d.Set("image", have.Image, s.image(have.Image))
 	return d
+}
+
+// obstacle says why Cluster API does not change CoreDNS to the version; "" if it does. Its webhook and its controller ask corefile-migration, which
+// knows no way back, and none between versions that it does not know (validateCoreDNSVersion in controlplane/kubeadm/webhooks/admission,
+// validateCoreDNSImageTag in controlplane/kubeadm/pkg/workload_cluster_coredns.go). An image without a version, or with a digest alone, is not judged.
+func (s *SystemImage) obstacle(image string) string {
+	if s.Name != "coredns" {
+		return ""
+	}
+	_, tag := cutTag(image)
+	from, err1 := version.ParseTolerantImageTag(tag)
+	to, err2 := version.ParseTolerantImageTag(s.Tag)
+	if tag == "" || err1 != nil || err2 != nil || version.Compare(to, from, version.WithoutPreReleases()) == 0 {
+		return ""
+	}
+	if err := migration.ValidUpMigration(version.MajorMinorPatch(from).String(), version.MajorMinorPatch(to).String()); err != nil {
+		return fmt.Sprintf(
+			"Cluster API does not change CoreDNS in this way (%s): set clusterConfiguration.dns.imageTag back to %s or to a later version that corefile-migration knows, "+
+				"or set the annotation %s of the KubeadmControlPlane and update CoreDNS yourself",
+			err,
+			tag,
+			controlplanev1.SkipCoreDNSAnnotation,
+		)
+	}
+	return ""
+}
+
+// cutTag splits an image into its name and its tag; "" if it has none.
+func cutTag(image string) (name, tag string) {
+	name, _, _ = strings.Cut(image, "@")
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		return name[:at], name[at+1:]
+	}
+	return name, ""
 }
 
 // image returns the desired image in place of another.
 func (s *SystemImage) image(have string) string {
-	name, _, _ := strings.Cut(have, "@")
-	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
-		name = name[:at]
-	}
+	name, _ := cutTag(have)
 	if s.Given != "" {
 		repository := strings.TrimSuffix(s.Given, "/")
 		if repository == boot.DefaultRepository && s.Name == "coredns" {

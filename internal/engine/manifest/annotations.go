@@ -64,6 +64,9 @@ func AnnotationsOf(kind string) []string {
 	return nil
 }
 
+// AnnotationPath is the path of an annotation of this program in its object.
+func AnnotationPath(name string) string { return InAnnotations + OwnAnnotations + name }
+
 // Annotation returns an annotation of this program; set is false if the object does not have it.
 func (o *Entry) Annotation(name string) (value string, set bool) {
 	if o == nil {
@@ -77,5 +80,12 @@ func (o *Entry) Annotation(name string) (value string, set bool) {
 // AnnotationProblem returns a problem of the value of an annotation of this program.
 func (o *Entry) AnnotationProblem(name, what, fix string) Problem {
 	value, _ := o.Annotation(name)
-	return o.Problem("metadata.annotations", fmt.Sprintf("the annotation %s%s is %q: %s", OwnAnnotations, name, value, what), fix)
+	return o.ProblemOf(OwnAnnotations+name, fmt.Sprintf("the annotation %s%s is %q: %s", OwnAnnotations, name, value, what), fix)
+}
+
+// ProblemOf returns a problem of an annotation, with its whole name, at its line.
+func (o *Entry) ProblemOf(annotation, what, fix string) Problem {
+	p := o.Problem("metadata.annotations", what, fix)
+	p.Position = o.Position(InAnnotations + annotation)
+	return p
 }

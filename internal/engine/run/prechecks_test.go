@@ -24,7 +24,7 @@ func TestPlacementGroupHasToExist(t *testing.T) {
 		a := enginetest.Account(m, enginetest.Lag)
 		assert.Regexp(
 			t,
-			`placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: placement group "racks" does not exist in us-east-1: create it \(aws ec2 create-placement-group\)`,
+			`placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): placement group "racks" does not exist in us-east-1: create it \(aws ec2 create-placement-group\)`,
 			enginetest.Refused(t, m, a),
 		)
 		a.Edit(func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" })
@@ -71,7 +71,7 @@ func TestImageHasToFit(t *testing.T) {
 		workers.InstanceType = "m6g.large"
 		assert.Regexp(
 			t,
-			`image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: image `+id+` is for x86_64, and instance type m6g.large is arm64: set an image for arm64, or another instance type`,
+			`image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): image `+id+` is for x86_64, and instance type m6g.large is arm64: set an image for arm64, or another instance type`,
 			enginetest.Refused(t, m, a),
 		)
 	})

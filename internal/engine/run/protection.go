@@ -55,7 +55,7 @@ func (d *Deleting) isProtected(fix string, args ...any) error {
 		Err:      fmt.Errorf("cluster %s is protected from deletion: "+fix, append([]any{d.Cluster.Name}, args...)...),
 	}
 	if m := d.Cluster.Manifest; m != nil {
-		err.Origin = m.Origin(m.InfraObject(), "metadata.annotations")
+		err.Origin = m.Origin(m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationDeletionProtection))
 	}
 	return err
 }

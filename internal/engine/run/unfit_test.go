@@ -127,11 +127,11 @@ func TestUnfitThings(t *testing.T) {
 			enginetest.Quickstart,
 			[]string{instance, instance + "      subnet: {id: subnet-0123456789abcdef9}\n"},
 			nil,
-			`spec.template.spec.*\): read: subnet subnet-0123456789abcdef9 is not in the VPC, which the run creates: name a subnet of spec.network.subnets`,
+			`spec.template.spec.*\): subnet subnet-0123456789abcdef9 is not in the VPC, which the run creates: name a subnet of spec.network.subnets`,
 		},
 		"an image that is copied": {
 			enginetest.Quickstart, own, image(awssim.Image{Ready: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}),
-			`spec.template.spec.ami.id\): read: image ` + ownImage + ` is pending: wait until it is available \(aws ec2 wait image-available --image-ids ` + ownImage + `\)`,
+			`spec.template.spec.ami.id\): image ` + ownImage + ` is pending: wait until it is available \(aws ec2 wait image-available --image-ids ` + ownImage + `\)`,
 		},
 		"an image that has failed": {
 			enginetest.Quickstart, own, image(awssim.Image{Failure: "a key", Ready: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}),
@@ -147,7 +147,7 @@ func TestUnfitThings(t *testing.T) {
 			enginetest.Quickstart,
 			[]string{instance, instance},
 			func(s *awssim.State) { s.IAM.Profiles["nodes.cluster-api-provider-aws.sigs.k8s.io"].Role = "" },
-			`spec.template.spec.iamInstanceProfile\): read: instance profile nodes.cluster-api-provider-aws.sigs.k8s.io has no role: add one`,
+			`spec.template.spec.iamInstanceProfile\): instance profile nodes.cluster-api-provider-aws.sigs.k8s.io has no role: add one`,
 		},
 		"a placement group without partitions": {
 			"spot-volumes-placement.yaml", nil, func(s *awssim.State) { s.EC2.PlacementGroups["spread-over-racks"] = "spread" },
@@ -288,7 +288,7 @@ func TestUnfitThings(t *testing.T) {
 			"eks-addons.yaml",
 			[]string{"arn:aws:iam::${AWS_ACCOUNT_ID:=123456789012}:role/shop-orders", "arn:aws:iam::999999999999:role/shop-orders"},
 			nil,
-			`role/shop-orders \(eks-addons.yaml:\d+ .*: read: the role arn:aws:iam::999999999999:role/shop-orders is not in this account \(123456789012\)`,
+			`role/shop-orders \(eks-addons.yaml:\d+ .*: the role arn:aws:iam::999999999999:role/shop-orders is not in this account \(123456789012\)`,
 		},
 		"a group of another VPC for SSH": {
 			enginetest.EKSSmall,

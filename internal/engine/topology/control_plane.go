@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -89,7 +90,7 @@ func addDeletionProtection(g *graph.Graph, in inputs) {
 	if on == nil {
 		return
 	}
-	from := graph.From(in.m.Origin(in.m.InfraObject(), "metadata.annotations"))
+	from := graph.From(in.m.Origin(in.m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationDeletionProtection)))
 	desired := &secrets.DeletionProtection{Tags: in.tags(id, in.m.Name+"-deletion-protection", roleCommon)}
 	if *on {
 		graph.Add(g, id, desired, from)

@@ -203,7 +203,7 @@ func addAutoMode(g *graph.Graph, in inputs) *eks.AutoMode {
 	out := &eks.AutoMode{Enabled: m.Enabled, NodePools: m.NodePools}
 	if m.Role != "" {
 		out.Role = addRole(g, in, roleSpec{
-			name: m.Role, services: []string{iam.ServiceEC2}, policies: eks.AutoModeNodePolicies(), at: "metadata.annotations",
+			name: m.Role, services: []string{iam.ServiceEC2}, policies: eks.AutoModeNodePolicies(), at: manifest.AnnotationPath(manifest.AnnotationAutoModeRole),
 		})
 	}
 	return out
@@ -359,7 +359,8 @@ func addEKSAddon(
 	}
 	x.SetsIdentities = in.m.EKS.AddonIdentities != nil
 	for _, identity := range in.m.EKS.AddonIdentities[a.Name] {
-		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: podRole(g, in, identity.PodRole, identity.Purpose())})
+		role := podRole(g, in, manifest.AnnotationAddonPodIdentities, identity.PodRole, identity.Purpose())
+		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: role})
 	}
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
@@ -424,7 +425,7 @@ func (in inputs) leavingRemarks() (out []string) {
 		}
 	}
 	if m, have := in.m.EKS.AutoMode, in.inv.EKS.Cluster; m != nil && !m.Enabled && have != nil && have.Auto.Enabled {
-		out = append(out, in.m.Origin(in.m.InfraObject(), "metadata.annotations")+
+		out = append(out, in.m.Origin(in.m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationAutoMode))+
 			": EKS Auto Mode is turned off: EKS terminates all of its instances, its load balancers and volumes have no controller any more, and pods need other nodes, with a pod network",
 		)
 	}

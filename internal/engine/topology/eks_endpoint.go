@@ -28,7 +28,7 @@ func (in inputs) addNATAddresses(e *eks.Cluster, net network) error {
 	return fmt.Errorf(
 		"%s: the annotation %s%s adds no address: no private subnet of the cluster has a route to a NAT gateway with a public address. "+
 			"Remove it, and set endpointAccess.private: true",
-		in.m.Origin(in.m.InfraObject(), "metadata.annotations"),
+		in.m.Origin(in.m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationNATAddresses)),
 		manifest.OwnAnnotations,
 		manifest.AnnotationNATAddresses,
 	)

@@ -13,13 +13,13 @@ import (
 // addPodIdentities adds the pod identity associations of the manifest, and the deletion of those that
 // the cluster owns and the manifest does not have any more.
 func addPodIdentities(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) {
-	const at = "metadata.annotations"
+	const annotation = manifest.AnnotationPodIdentities
 	for _, p := range in.m.EKS.PodIdentities {
 		account := p.Namespace + "/" + p.ServiceAccount
 		graph.Add(g, podIdentityID(account), &eks.PodIdentity{
-			Cluster: cluster, Namespace: p.Namespace, ServiceAccount: p.ServiceAccount, Role: podRole(g, in, p.PodRole, p.Purpose()), Adopt: in.o.Adopt,
+			Cluster: cluster, Namespace: p.Namespace, ServiceAccount: p.ServiceAccount, Role: podRole(g, in, annotation, p.PodRole, p.Purpose()), Adopt: in.o.Adopt,
 			Tags: in.eksTags(account, in.ownedByName()),
-		}, in.infra(at))
+		}, in.infra(manifest.AnnotationPath(annotation)))
 	}
 	for _, account := range in.inv.EKS.PodIdentities {
 		if id := podIdentityID(account); g.Resource(id) == nil {
@@ -32,7 +32,7 @@ func podIdentityID(account string) plan.ID { return plan.ID(eks.PodIdentityKind 
 
 // podRole adds the role of pods, once for each role: the lookup of an existing one by its ARN, or the one that is made for the
 // cluster with the policies of the manifest.
-func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *graph.Ref[iam.RoleState] {
+func podRole(g *graph.Graph, in inputs, annotation string, r manifest.PodRole, purpose string) *graph.Ref[iam.RoleState] {
 	name := iam.RoleName(r.RoleARN)
 	if r.RoleARN == "" {
 		name = in.m.EKS.PodRoleName(in.m.Region, purpose)
@@ -42,12 +42,12 @@ func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *gra
 		return added
 	}
 	if r.RoleARN != "" {
-		return graph.Use(g, id, iam.RoleByARN(r.RoleARN, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra("metadata.annotations"))
+		return graph.Use(g, id, iam.RoleByARN(r.RoleARN, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra(manifest.AnnotationPath(annotation)))
 	}
 	return graph.Add(g, id, &iam.Role{
 		Name: name, Path: in.m.EKS.PodRolePath(in.m.Region), Services: []string{iam.ServicePods}, TagsSessions: true, Exclusive: true,
 		Policies: r.PolicyARNs, Given: r.PolicyARNs, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(name),
-	}, in.infra("metadata.annotations"))
+	}, in.infra(manifest.AnnotationPath(annotation)))
 }
 
 // retirePodRoles adds the deletion of the roles that were made for pods and that the manifest does not need any more, after the

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/sqs"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -22,7 +23,7 @@ func addKarpenter(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState
 	if k == nil {
 		return
 	}
-	at, name := in.infra("metadata.annotations"), in.m.EKS.ControlPlane.Spec.EKSClusterName
+	at, name := in.infra(manifest.AnnotationPath(manifest.AnnotationKarpenter)), in.m.EKS.ControlPlane.Spec.EKSClusterName
 	path := in.m.EKS.PodRolePath(in.m.Region)
 	role := func(r iam.Role) *graph.Ref[iam.RoleState] {
 		r.Path, r.Exclusive, r.ClusterTag, r.Tags = path, true, in.cloudProviderKey(), in.eksTags(r.Name)

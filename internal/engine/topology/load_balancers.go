@@ -235,12 +235,59 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 	return spec.Scheme != nil && *spec.Scheme == infrav1.ELBSchemeInternal
 }
 
+// unbalanced returns an error for a machine of the control plane in a zone in which a load balancer has no subnet of the manifest: it forwards
+// nothing to the machine. Cluster API Provider AWS does not register it with a classic load balancer (RegisterInstanceWithAPIServerELB in
+// pkg/cloud/services/elb/loadbalancer.go); a target of a network load balancer stays "unused", with the reason Target.NotInUse (TargetHealth, API
+// reference). Existing load balancers, subnets whose zone is not known, and network load balancers across zones are not judged.
+func (in inputs) unbalanced(net network, x group, zone string) error {
+	if !x.controlPlane || zone == "" || in.m.External {
+		return nil
+	}
+	for path, lb := range map[string]*infrav1.AWSLoadBalancerSpec{
+		"spec.controlPlaneLoadBalancer": in.spec.ControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer": in.spec.SecondaryControlPlaneLoadBalancer,
+	} {
+		if lb == nil || in.existsAlready(lb) || lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB && lb.CrossZoneLoadBalancing {
+			continue
+		}
+		zones, known := in.zonesOf(net, lb)
+		if !known || slices.Contains(zones, zone) {
+			continue
+		}
+		return fmt.Errorf("%s: machines of the control plane are in %s, and the load balancer has subnets in %s only: it would forward nothing to them: "+
+			"add a subnet in %[2]s, or keep the machines in its zones", in.m.Origin(in.m.InfraObject(), path+".subnets"), zone, strings.Join(zones, ", "))
+	}
+	return nil
+}
+
+// existsAlready reports whether a run uses a load balancer that it does not manage.
+func (in inputs) existsAlready(lb *infrav1.AWSLoadBalancerSpec) bool {
+	if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+		return lb.Name != nil && in.inv.Balancers[in.balancerName(lb)]
+	}
+	return in.inv.Balancers[in.classicName(lb)]
+}
+
+// zonesOf returns the zones of the subnets that the manifest lists for a load balancer, and whether it does and all are known.
+func (in inputs) zonesOf(net network, lb *infrav1.AWSLoadBalancerSpec) (zones []string, known bool) {
+	for _, name := range lb.Subnets {
+		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(name) })
+		if i < 0 || net.subnets[i].zone == "" {
+			return nil, false
+		}
+		zones = append(zones, net.subnets[i].zone)
+	}
+	return zones, len(zones) > 0
+}
+
 // balancerSubnets lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
 func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
-	for _, name := range spec.Subnets {
+	for n, name := range spec.Subnets {
 		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(name) })
 		switch {
+		case i >= 0 && !net.subnets[i].public && !internal(spec) && net.subnets[i].ref.Desired() != nil:
+			return nil, fmt.Errorf("%s: the subnet %s is private, and the load balancer is internet-facing: clients do not reach it there: "+
+				"list public subnets, or set scheme: internal", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("%s.subnets[%d]", path, n)), name)
 		case i >= 0:
 			out = append(out, net.subnets[i].ref)
 		case strings.HasPrefix(name, "subnet-"):

@@ -125,6 +125,9 @@ func addMachine(g *graph.Graph, in inputs, p platform, x groupPlan, at place, af
 		if err := in.unfit(x.group, p.net.of(r.Subnet).zone); err != nil {
 			return out, err
 		}
+		if err := in.unbalanced(p.net, x.group, p.net.of(r.Subnet).zone); err != nil {
+			return out, err
+		}
 		if r.Image, err = addImage(g, in, x.group); err != nil {
 			return out, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -487,7 +488,7 @@ func addFlowLog(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState]) {
 	if f == nil {
 		return
 	}
-	from := graph.From(in.m.Origin(in.m.InfraObject(), "metadata.annotations"))
+	from := graph.From(in.m.Origin(in.m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationFlowLogs)))
 	desired := &ec2.FlowLog{
 		VPC: vpc, Destination: ec2.FlowLogDestination{LogGroup: f.LogGroup, Role: f.Role, Bucket: f.Bucket}, Traffic: f.Traffic,
 		Tags: in.tags(id, in.m.Name+"-flow-log", roleCommon),

@@ -25,9 +25,9 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 		return ref, true, in.checkFamily(x, net.of(ref))
 	}
 	public := net.usesPublic(x)
-	if zone == "" { // Cluster API takes the first subnet; this is the first that offers the instance type
+	if zone == "" { // Cluster API takes the first subnet; this is the first that offers the instance type, and that the load balancer forwards to
 		for _, s := range net.subnetsOfKind(public) {
-			if in.offered(x.spec.InstanceType, s.zone) {
+			if in.offered(x.spec.InstanceType, s.zone) && (!x.controlPlane || in.balanced(net, s.zone)) {
 				return s.ref, false, in.checkFamily(x, s)
 			}
 		}

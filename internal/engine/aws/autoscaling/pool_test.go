@@ -325,6 +325,26 @@ func TestPoolRefreshFails(t *testing.T) {
 	})
 }
 
+// A new template of a pool whose manifest suspends what an instance refresh needs is a conflict; without outdated machines, and if the
+// manifest turns refreshes off, it is none.
+func TestPoolSuspendsRefresh(t *testing.T) {
+	for _, process := range []string{"InstanceRefresh", "Launch", "Terminate"} {
+		withAccount(t, func(t *testing.T, w *account) {
+			w.apply()
+			p := &expinfrav1.Processes{}
+			*map[string]**bool{"InstanceRefresh": &p.InstanceRefresh, "Launch": &p.Launch, "Terminate": &p.Terminate}[process] = aws.Bool(true)
+			w.asg.Spec.SuspendProcesses = &expinfrav1.SuspendProcessesTypes{Processes: p}
+			w.apply()
+			w.lt.Spec.InstanceType = "t3.large"
+			require.Contains(t, w.plan(), `conflict auto-scaling-group/pool: machines from "3 of 3 of version 1" to "all of version 2"`)
+			g, _, _ := w.build()
+			require.ErrorContains(t, w.run().Apply(t.Context(), g), "the manifest suspends the process "+process)
+			w.asg.Spec.RefreshPreferences = &expinfrav1.RefreshPreferences{Disable: true}
+			w.apply()
+		})
+	}
+}
+
 // The leftovers of a pool are found by their tags.
 func TestPoolLeftovers(t *testing.T) {
 	withAccount(t, func(t *testing.T, w *account) {

@@ -149,6 +149,10 @@ func (g *Group) diffOutdated(have *GroupState, old []string, d *plan.Diff) {
 	if have.refreshEnded() {
 		machines += ", after instance refresh " + have.Refresh.String()
 	}
+	if p := g.suspendsRefresh(); p != "" {
+		d.Fixed("machines", machines, "all of version "+g.version(), withoutRefresh(p))
+		return
+	}
 	d.Set("machines", machines, "all of version "+g.version())
 }
 

@@ -189,6 +189,21 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 	}
 }
 
+// Published lists the AMIs with a name, also those that their owners have deprecated, which EC2 still launches.
+func Published(ctx context.Context, c *cloud.Clients, name string) (found []PublishedImage, err error) {
+	return cloud.Remember(ctx, c, "published images "+name, func(ctx context.Context) (found []PublishedImage, err error) {
+		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: []types.Filter{cloud.Filter("name", name)}, IncludeDeprecated: aws.Bool(true)})
+		all, err := cloud.Pages(ctx, p, func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
+		for _, x := range all {
+			found = append(found, PublishedImage{aws.ToString(x.Name), aws.ToString(x.Description)})
+		}
+		return found, err
+	})
+}
+
+// PublishedImage is what the owner of an AMI says of it.
+type PublishedImage struct{ Name, Description string }
+
 func describeImages(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
 	var query []string
 	for _, f := range filters {

@@ -166,6 +166,29 @@ func NoInternetGateway(ctx context.Context, c *cloud.Clients, vpc *graph.Ref[VPC
 	), nil
 }
 
+// Unreachable says why clients on the internet do not reach a load balancer in an existing subnet: it has no default route, or one to a NAT gateway
+// ("For internet-facing load balancers, the subnets must have a route to an internet gateway", Elastic Load Balancing user guide). A default route
+// to a firewall may lead to an internet gateway.
+func Unreachable(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState]) (string, error) {
+	state, ok := subnet.Found()
+	if !ok || subnet.Desired() != nil {
+		return "", nil
+	}
+	table, err := RouteTableOf(ctx, c, state.VPC, state.ID)
+	if table == nil || err != nil || table.toInternet() {
+		return "", err
+	}
+	why := "has no default route"
+	switch to := table.Routes[AnywhereIPv4]; {
+	case strings.HasPrefix(to, "nat-"):
+		why = "leads to the NAT gateway " + to
+	case to != "":
+		return "", nil
+	}
+	return fmt.Sprintf("clients do not reach an internet-facing load balancer in the subnet %s, whose route table %s %s: list subnets with a route to an "+
+		"internet gateway, or set scheme: internal", state.ID, table.ID, why), nil
+}
+
 // leadsOut reports whether a table has a route to an internet gateway that is attached.
 func (s RouteTableState) leadsOut() bool {
 	for to, target := range s.Routes {

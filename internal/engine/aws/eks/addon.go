@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
@@ -396,8 +397,7 @@ type AddonVersion struct {
 	Default bool   // CreateAddon uses it if the call names none
 }
 
-// AddonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
-// EKS: the newest first.
+// AddonVersions lists the versions of an add-on for a version of Kubernetes, the newest first.
 func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []AddonVersion, err error) {
 	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
 	all, err := cloud.Pages(ctx, p, func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
@@ -407,7 +407,21 @@ func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes stri
 			versions = append(versions, AddonVersion{aws.ToString(v.AddonVersion), isDefault})
 		}
 	}
+	newestFirst(versions)
 	return versions, err
+}
+
+// newestFirst sorts versions such as v1.20.4-eksbuild.1: EKS does not promise an order. If one has another form, the order of EKS stays.
+func newestFirst(versions []AddonVersion) {
+	parsed := map[string]semver.Version{}
+	for _, v := range versions {
+		p, err := semver.ParseTolerant(v.Name)
+		if err != nil {
+			return
+		}
+		parsed[v.Name] = p
+	}
+	slices.SortStableFunc(versions, func(a, b AddonVersion) int { return parsed[b.Name].Compare(parsed[a.Name]) })
 }
 
 // addonNames lists the EKS add-ons of a cluster.

@@ -32,7 +32,7 @@ func TestMissingRolesOfEKS(t *testing.T) {
 			a := enginetest.Account(m, enginetest.Lag)
 			a.Edit(func(s *awssim.State) { clear(s.IAM.Roles) })
 			_, err := run.Open(m, cluster.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
-			require.ErrorContains(t, err, "read: role "+role+hint)
+			require.ErrorContains(t, err, "role "+role+hint)
 			assert.NotContains(t, err.Error(), "docs/adr")
 		})
 	}

@@ -76,7 +76,7 @@ func TestNodeTemplateUpgrades(t *testing.T) {
 		m.Pools[0].Object.Spec.Template.Spec.Version = "v1.34.0"
 		applied(t, m, a, "update eks-cluster", "update node-group/"+webGroup, "update "+batchTemplate, "update node-group/"+batchGroup)
 		a.Edit(func(s *awssim.State) {
-			for name, image := range map[string]string{webGroup: "al2023_x86_64_standard-1.34-", batchGroup: "al2023_arm_64_standard-1.34-"} {
+			for name, image := range map[string]string{webGroup: "al2023-x86_64-standard-1.34-", batchGroup: "al2023-arm64-standard-1.34-"} {
 				for _, id := range enginetest.Plane(s).NodeGroups[name].Instances {
 					require.Contains(t, s.EC2.Images[s.EC2.Instances[id].Image].Name, image)
 				}

@@ -141,7 +141,7 @@ func TestLinux2(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, string(data), "#cloud-config\n")
 				require.Contains(t, string(data), "/etc/eks/bootstrap.sh default_eks-machines")
-				require.Contains(t, s.EC2.Images[i.Image].Name, "amazon-eks-node-al2_x86_64-1.32")
+				require.Contains(t, s.EC2.Images[i.Image].Name, "amazon-eks-node-1.32-v")
 				require.Contains(t, s.EC2.Interfaces[i.Interfaces[0]].Groups, enginetest.Plane(s).Group)
 			}
 		})

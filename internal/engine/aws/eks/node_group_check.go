@@ -23,7 +23,7 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkKey, g.checkSubnets, g.checkReservation} {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation} {
 		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}

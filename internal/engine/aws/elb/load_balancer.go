@@ -68,21 +68,38 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 
 // CheckCreation implements graph.CheckedCreation.
 func (l *LoadBalancer) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	return noInternet(ctx, c, l.VPC, l.Internet, l.Internal)
+	return noInternet(ctx, c, place{l.VPC, l.Internet, l.Subnets, l.Internal})
 }
 
 // CheckCreation implements graph.CheckedCreation.
 func (l *ClassicLoadBalancer) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	return noInternet(ctx, c, l.VPC, l.Internet, l.Internal)
+	return noInternet(ctx, c, place{l.VPC, l.Internet, l.Subnets, l.Internal})
+}
+
+// place is where a load balancer is.
+type place struct {
+	vpc      *graph.Ref[ec2.VPCState]
+	own      *graph.Ref[ec2.InternetGatewayState] // that the run creates; nil in an existing VPC
+	subnets  []*graph.Ref[ec2.SubnetState]
+	internal bool
 }
 
 // noInternet says that the existing VPC of an internet-facing load balancer has no internet gateway: InvalidSubnet, "VPC has no internet
-// gateway" (CreateLoadBalancer, both versions of the ELB API).
-func noInternet(ctx context.Context, c *cloud.Clients, vpc *graph.Ref[ec2.VPCState], own *graph.Ref[ec2.InternetGatewayState], internal bool) (string, error) {
-	if internal || own != nil {
+// gateway" (CreateLoadBalancer, both versions of the ELB API). AWS creates one in subnets whose default route leads to a NAT gateway or nowhere,
+// but no client reaches it there.
+func noInternet(ctx context.Context, c *cloud.Clients, at place) (refusal string, err error) {
+	if at.internal || at.own != nil {
 		return "", nil
 	}
-	return ec2.NoInternetGateway(ctx, c, vpc)
+	if refusal, err = ec2.NoInternetGateway(ctx, c, at.vpc); refusal != "" || err != nil {
+		return refusal, err
+	}
+	for _, s := range at.subnets {
+		if refusal, err = ec2.Unreachable(ctx, c, s); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	return "", nil
 }
 
 // Check implements graph.Checked: a load balancer has groups of its own VPC only.

@@ -18,7 +18,7 @@ func (l *loader) checkAnnotations() {
 		for _, annotation := range slices.Sorted(maps.Keys(all)) {
 			name, own := strings.CutPrefix(annotation, manifest.OwnAnnotations)
 			if known := manifest.AnnotationsOf(o.Kind); own && !slices.Contains(known, name) {
-				l.fail(o.Problem("metadata.annotations", fmt.Sprintf("%s has no annotation %s", o.Kind, annotation), cmp.Or(suggest.DidYouMean(name, known), "remove it")))
+				l.fail(o.ProblemOf(annotation, fmt.Sprintf("%s has no annotation %s", o.Kind, annotation), cmp.Or(suggest.DidYouMean(name, known), "remove it")))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func (l *loader) capaWebhook(ctx context.Context, o *manifest.Entry, value any) 
 		warnings, err = hook.ValidateCreate(ctx, obj)
 		return err
 	})
-	for _, w := range warnings {
+	for _, w := range withoutSecond(warnings) {
 		l.warn(balancerWarning(o, w))
 	}
 	if err != nil {
@@ -85,13 +86,31 @@ func (l *loader) capaWebhook(ctx context.Context, o *manifest.Entry, value any) 
 	}
 }
 
+// withoutSecond returns the warnings without that of a protocol that is not set, if another says what to do about the classic load balancer: a plan
+// shows the change of the health check of a cluster that exists.
+func withoutSecond(warnings admission.Warnings) admission.Warnings {
+	contains := func(part string) func(string) bool {
+		return func(w string) bool { return strings.Contains(strings.ToLower(w), part) }
+	}
+	if !slices.ContainsFunc(warnings, contains(deprecatedBalancer)) {
+		return warnings
+	}
+	return slices.DeleteFunc(slices.Clone(warnings), contains(unsetProtocol))
+}
+
+// Parts of CAPA's warnings about load balancers.
+const (
+	unsetProtocol      = "healthcheck protocol is not set"
+	deprecatedBalancer = "classic elb which is deprecated"
+)
+
 // balancerWarning returns a warning of the webhooks with its field and its fix. All their warnings are about load balancers.
 func balancerWarning(o *manifest.Entry, w string) manifest.Problem {
 	path, fix := "spec.controlPlaneLoadBalancer", ""
 	switch text := strings.ToLower(w); {
-	case strings.Contains(text, "healthcheck protocol is not set"), strings.Contains(text, "ssl health check"):
+	case strings.Contains(text, unsetProtocol), strings.Contains(text, "ssl health check"):
 		path, fix = path+".healthCheckProtocol", "write healthCheckProtocol: TCP"
-	case strings.Contains(text, "classic elb which is deprecated"):
+	case strings.Contains(text, deprecatedBalancer):
 		fix = "for a new cluster, write loadBalancerType: nlb"
 	}
 	return o.Problem(path, lowerFirst(w), fix)

@@ -110,8 +110,48 @@ func (t *topology) expand(ctx context.Context) bool {
 	if result == nil {
 		return false
 	}
+	t.checkReferences()
 	t.replace(result)
 	return true
+}
+
+// checkReferences judges references of a Cluster beside its topology. Cluster API sets them itself to the objects that it makes, so that an object of
+// a management cluster has them; it works on no topology whose references lead to other objects ("is not topology owned", or that they do not
+// exist: getCurrentInfrastructureClusterState in core/reconcilers/topology/cluster/current_state.go).
+func (t *topology) checkReferences() {
+	for _, path := range []string{"spec.infrastructureRef", "spec.controlPlaneRef"} {
+		ref, _ := manifest.ValueAt(t.cluster.Value, path).(map[string]any)
+		kind, name := manifest.StringField(ref, "kind"), manifest.StringField(ref, "name")
+		if name == "" {
+			continue
+		}
+		var found *manifest.Entry
+		for _, o := range t.ofKind(kind) {
+			if o.Name == name && homeOf(o) == homeOf(t.cluster) {
+				found = o
+			}
+		}
+		const fix = "remove it: Cluster API sets it to the object that it makes"
+		switch {
+		case found != nil && !isTopologyOwned(found):
+			t.fail(
+				t.cluster.Problem(
+					path,
+					fmt.Sprintf("the Cluster has spec.topology, and %s/%s is none of its objects: Cluster API does not go on with it", kind, name),
+					fix,
+				),
+			)
+		case found == nil && manifest.ValueAt(t.cluster.Value, "metadata.uid") == nil:
+			t.warn(t.cluster.Problem(path, "has no effect beside spec.topology, and Cluster API does not go on with a Cluster whose "+kind+" it has not made", fix))
+		}
+	}
+}
+
+// isTopologyOwned reports whether an object has the label of those that Cluster API makes for a topology.
+func isTopologyOwned(o *manifest.Entry) bool {
+	labels, _ := manifest.ValueAt(o.Value, "metadata.labels").(map[string]any)
+	_, owned := labels[clusterv1.ClusterTopologyOwnedLabel]
+	return owned
 }
 
 // missingClass reports that there is no ClusterClass of that name in the namespace in which Cluster API looks for it.

@@ -152,7 +152,11 @@ func (l *loader) nodeGroupSettings(o *manifest.Entry) manifest.NodeGroupSettings
 		l.fail(o.AnnotationProblem(manifest.AnnotationInstanceTypes, "the launch template has an instanceType, too", "set one of them"))
 	}
 	if on, _ := manifest.ValueAt(o.Value, "spec.nodeRepairConfig.enabled").(bool); !on && (s.RepairMaxParallel != nil || s.RepairMaxUnhealthy != nil) {
-		l.warn(o.Problem("metadata.annotations", "the limits of node repair have no effect: node repair is off", "set spec.nodeRepairConfig.enabled: true"))
+		limit := manifest.AnnotationRepairMaxParallel
+		if s.RepairMaxParallel == nil {
+			limit = manifest.AnnotationRepairMaxUnhealthy
+		}
+		l.warn(o.ProblemOf(manifest.OwnAnnotations+limit, "the limits of node repair have no effect: node repair is off", "set spec.nodeRepairConfig.enabled: true"))
 	}
 	return s
 }

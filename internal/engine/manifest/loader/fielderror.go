@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,27 @@ func (l *loader) fits(o *manifest.Entry, e *field.Error) string {
 func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
 	e = ofField(e)
 	what, fix := describe(e)
-	return o.Problem(e.Field, what, fix)
+	p := o.Problem(e.Field, what, fix)
+	if at, ok := o.Lines[p.Path+"."+entryOf(o.ValueAt(p.Path), e.BadValue)]; ok {
+		p.Position = at
+	}
+	return p
+}
+
+// entryOf returns the key of the entry of a mapping, such as labels, that an error of the whole mapping is about: upstream's checks quote its key or
+// its value. It is empty if the value is no mapping of strings, or has no such entry.
+func entryOf(mapping, bad any) string {
+	m, _ := mapping.(map[string]any)
+	quoted, _ := bad.(string)
+	if _, is := m[quoted]; is || quoted == "" {
+		return quoted
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if m[key] == bad {
+			return key
+		}
+	}
+	return ""
 }
 
 func describe(e *field.Error) (what, fix string) {

@@ -27,9 +27,13 @@ func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 	traffic := l.choice(o, manifest.AnnotationFlowLogsTraffic)
 	switch {
 	case !set && (hasRole || traffic != ""):
+		given := manifest.AnnotationFlowLogsTraffic
+		if hasRole {
+			given = manifest.AnnotationFlowLogsRole
+		}
 		l.fail(
-			o.Problem(
-				"metadata.annotations",
+			o.ProblemOf(
+				manifest.OwnAnnotations+given,
 				"there is no annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogs,
 				"set it to the destination of the flow log, or remove the others",
 			),
@@ -61,8 +65,11 @@ func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 	switch {
 	case !hasRole:
 		l.fail(
-			o.Problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogsRole,
-				"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"),
+			o.ProblemOf(
+				manifest.OwnAnnotations+manifest.AnnotationFlowLogs,
+				"a flow log in a group of CloudWatch Logs needs the annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogsRole,
+				"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs",
+			),
 		)
 	case !regex.Of(flowLogRoleARN).MatchString(role):
 		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogsRole, "it is not the ARN of a role",

@@ -17,7 +17,7 @@ func (l *loader) resolveHealthChecks() {
 		_, paused := c.Annotations[clusterv1.PausedAnnotation]
 		switch {
 		case paused:
-			l.warn(o.Problem("metadata.annotations", "the annotation cluster.x-k8s.io/paused turns the check off", ""))
+			l.warn(o.ProblemOf(clusterv1.PausedAnnotation, "the annotation cluster.x-k8s.io/paused turns the check off", ""))
 		case c.Spec.Remediation.TemplateRef.IsDefined():
 			l.warn(
 				o.Problem(

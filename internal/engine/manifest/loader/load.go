@@ -83,6 +83,7 @@ func newLoader(o input.LoadOptions) *loader {
 
 // loader holds the state and the results of one Load.
 type loader struct {
+	sources    []input.Source
 	options    input.LoadOptions
 	begin      manifest.Position // start of the input
 	kinds      map[string]kind
@@ -140,6 +141,7 @@ func (l *loader) read(sources []input.Source) {
 
 // documents splits the sources, and replaces their variables.
 func (l *loader) documents(sources []input.Source) (all []yamldoc.Document) {
+	l.sources = sources
 	sources = slices.DeleteFunc(slices.Clone(sources), l.takeUnrendered)
 	v, templates := yamldoc.NewVariables(&l.options, sources)
 	for _, t := range templates {

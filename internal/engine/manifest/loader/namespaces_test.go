@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,4 +143,25 @@ func TestUnusedClass(t *testing.T) {
 	c := manifests.MustLoad(t, class+"\n---\n"+strings.ReplaceAll(rest, "self-managed", "other"), input.LoadOptions{})
 	require.Len(t, c.Warnings, 1)
 	assert.Contains(t, c.Warnings[0].String(), "ClusterClass/other: no Cluster of the input uses it, so it has no effect — remove it, or refer to it")
+}
+
+// References beside a topology are those that Cluster API sets. To objects of somebody else, it does not go on; an object of a management cluster
+// has its own.
+func TestReferencesBesideATopology(t *testing.T) {
+	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
+	const spec = "  name: quickstart\nspec:\n"
+	reference := spec + "  infrastructureRef:\n    apiGroup: infrastructure.cluster.x-k8s.io\n    kind: AWSCluster\n    name: mine\n"
+	mine := "\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\nmetadata:\n  name: mine\nspec:\n  region: us-east-1\n"
+	with := manifests.Edit(t, class, spec, reference)
+	_, err := manifests.Load(t, with+mine, input.LoadOptions{})
+	require.ErrorContains(t, err, "spec.infrastructureRef: the Cluster has spec.topology, and AWSCluster/mine is none of its objects")
+	for text, want := range map[string]int{
+		with: 1,
+		strings.Replace(with, "  name: quickstart\n", "  name: quickstart\n  uid: 6f0e7a8e-0000-4000-8000-000000000000\n", 1): 0,
+	} {
+		warnings := slices.DeleteFunc(manifests.Warnings(manifests.MustLoad(t, text, input.LoadOptions{})), func(w string) bool {
+			return !strings.Contains(w, "has no effect beside spec.topology")
+		})
+		assert.Len(t, warnings, want)
+	}
 }

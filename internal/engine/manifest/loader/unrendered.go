@@ -170,10 +170,21 @@ const (
 func (l *loader) takeUnrendered(s input.Source) bool {
 	found, ok := unrendered(s)
 	if ok {
+		if l.beside(s) {
+			found.fix = "leave it out, and name the manifests one by one, each with -f; or " + found.fix
+		}
 		l.fail(manifest.Problem{Position: manifest.Position{File: s.Name, Line: found.line}, What: found.what, Fix: found.fix})
 		l.unreadable = true
 	}
 	return ok
+}
+
+// beside reports whether other files of the input, in the same folder, have objects: then the folder was given, and not the file.
+func (l *loader) beside(s input.Source) bool {
+	return slices.ContainsFunc(l.sources, func(other input.Source) bool {
+		_, tool := unrendered(other)
+		return other.Name != s.Name && filepath.Dir(other.Name) == filepath.Dir(s.Name) && !tool
+	})
 }
 
 // placeholders reports values that somebody has to replace first: those of "{REGION}", "<REGION>",

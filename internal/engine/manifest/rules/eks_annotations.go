@@ -85,8 +85,16 @@ func (c *checks) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlane
 		return
 	}
 	if !c.cluster.EKS.HasPodIdentityAgent() {
+		given := manifest.AnnotationPodIdentities
+		if len(c.cluster.EKS.PodIdentities) == 0 {
+			given = manifest.AnnotationAddonPodIdentities
+		}
 		c.warn(
-			c.infra.Problem("metadata.annotations", "pods get no credentials from pod identity associations without its agent", "add the add-on eks-pod-identity-agent"),
+			c.infra.ProblemOf(
+				manifest.OwnAnnotations+given,
+				"pods get no credentials from pod identity associations without its agent",
+				"add the add-on eks-pod-identity-agent",
+			),
 		)
 	}
 }

@@ -18,7 +18,7 @@ func (c *checks) checkAutoMode(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 		return
 	}
 	if role, _ := c.infra.Annotation(manifest.AnnotationAutoModeRole); strings.HasPrefix(role, "arn:") {
-		c.checkARN(c.infra, "metadata.annotations", role, roleARN())
+		c.checkARN(c.infra, manifest.AnnotationPath(manifest.AnnotationAutoModeRole), role, roleARN())
 	}
 	if a := plane.AccessConfig; a == nil || a.AuthenticationMode == "" || a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeConfigMap {
 		c.fail(c.infra.AnnotationProblem(manifest.AnnotationAutoMode, "EKS Auto Mode needs access entries", "set spec.accessConfig.authenticationMode: api"))

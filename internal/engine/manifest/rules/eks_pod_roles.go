@@ -36,7 +36,7 @@ func (c *checks) warnNoPods(a manifest.PodIdentity) {
 
 // checkPodRole checks the role of the association with a name in an annotation.
 func (c *checks) checkPodRole(annotation, name string, r manifest.PodRole) {
-	const at = "metadata.annotations"
+	at := manifest.AnnotationPath(annotation)
 	switch {
 	case r.RoleARN != "" && len(r.PolicyARNs) > 0:
 		c.fail(c.infra.AnnotationProblem(annotation, name+" has both roleARN and policyARNs", "name an existing role, or the policies of a role that is made"))

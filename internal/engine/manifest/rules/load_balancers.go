@@ -105,14 +105,31 @@ func (c *checks) checkHost(o *manifest.Entry, path, host string) {
 	}
 }
 
-// warnOfClassic warns about fields that CAPA reads for network load balancers only (getAPIServerClassicELBSpec in pkg/cloud/services/elb).
+// warnOfClassic warns once about the fields that CAPA reads for network load balancers only (getAPIServerClassicELBSpec in
+// pkg/cloud/services/elb/loadbalancer.go).
 func (c *checks) warnOfClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
-	const what, fix = "has no effect on a classic load balancer", "remove it, or set loadBalancerType: nlb"
-	if lb.HealthCheck != nil {
-		c.warn(c.infra.Problem(path+".healthCheck", what, fix))
+	var fields []string
+	for field, set := range map[string]bool{
+		"additionalListeners": len(lb.AdditionalListeners) > 0, "healthCheck": lb.HealthCheck != nil, "preserveClientIP": lb.PreserveClientIP,
+	} {
+		if set {
+			fields = append(fields, field)
+		}
 	}
-	if lb.PreserveClientIP {
-		c.warn(c.infra.Problem(path+".preserveClientIP", what, fix))
+	slices.Sort(fields)
+	switch {
+	case len(fields) == 1 && fields[0] == "additionalListeners":
+		c.warn(
+			c.infra.Problem(
+				path+"."+fields[0],
+				"has no effect: a classic load balancer has the listener of the API server only",
+				"use loadBalancerType: nlb, or remove it",
+			),
+		)
+	case len(fields) == 1:
+		c.warn(c.infra.Problem(path+"."+fields[0], "has no effect on a classic load balancer", "remove it, or set loadBalancerType: nlb"))
+	case len(fields) > 1:
+		c.warn(c.infra.Problem(path, strings.Join(fields, ", ")+" have no effect on a classic load balancer", "remove them, or set loadBalancerType: nlb"))
 	}
 }
 

@@ -19,7 +19,6 @@ func (c *checks) checkWithoutEffect() {
 	if c.cluster.Infra != nil {
 		c.checkBastion()
 		c.checkPartition()
-		c.checkClassic(c.cluster.Infra.Spec.ControlPlaneLoadBalancer)
 	}
 	for _, p := range c.cluster.Pools {
 		if x := p.Scaling; x != nil {
@@ -84,21 +83,6 @@ func (c *checks) checkPartition() {
 	if is := manifest.PartitionOf(c.cluster.Region); given != "" && given != is {
 		c.warn(c.infra.Problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", c.cluster.Region, is, given), "remove it"))
 	}
-}
-
-// checkClassic warns about listeners of a classic load balancer other than that of the API server: CAPA creates none
-// (getAPIServerClassicELBSpec in pkg/cloud/services/elb/loadbalancer.go).
-func (c *checks) checkClassic(lb *infrav1.AWSLoadBalancerSpec) {
-	if lb == nil || c.managed || lb.LoadBalancerType != infrav1.LoadBalancerTypeClassic || len(lb.AdditionalListeners) == 0 {
-		return
-	}
-	c.warn(
-		c.infra.Problem(
-			"spec.controlPlaneLoadBalancer.additionalListeners",
-			"has no effect: a classic load balancer has the listener of the API server only",
-			"use loadBalancerType: nlb, or remove it",
-		),
-	)
 }
 
 // checkSuspended warns about suspended processes without which a group gets no machines ("Suspend and resume Amazon EC2 Auto Scaling

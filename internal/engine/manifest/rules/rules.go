@@ -45,6 +45,7 @@ func (c *checks) checkWhole(cluster *manifest.Entry) {
 			c.fail(cluster.Problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
 		}
 	}
+	c.checkIdentities()
 	if c.managed {
 		c.checkEKS(cluster)
 	} else {

@@ -196,11 +196,12 @@ func TestWarningsOfClassicLoadBalancers(t *testing.T) {
 	for text, want := range map[string]string{
 		"  controlPlaneLoadBalancer:\n    healthCheckProtocol: SSL\n": "cluster.yaml:35: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: " +
 			"loadbalancer is using a classic elb with SSL health check, this causes issues with ciper suites with kubernetes v1.30+ — write healthCheckProtocol: TCP",
-		"": "cluster.yaml:32: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: healthcheck protocol is not set, " +
-			"the default value has changed from SSL to TCP. Health checks for existing clusters will be updated to TCP — write healthCheckProtocol: TCP",
 	} {
 		found := manifests.Warnings(manifests.MustLoad(t, manifests.Edit(t, base, balancer, text), input.LoadOptions{}))
 		require.Len(t, found, 2)
 		assert.Contains(t, found, want)
 	}
+	found := manifests.Warnings(manifests.MustLoad(t, manifests.Edit(t, base, balancer, ""), input.LoadOptions{}))
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0], "classic elb which is deprecated")
 }

@@ -37,6 +37,7 @@ func initialised() map[string]string {
 		"github.com/aws/aws-sdk-go-v2/service/servicequotas/schemas":     client,
 		"github.com/aws/aws-sdk-go-v2/service/sqs/schemas":               client,
 		"github.com/aws/aws-sdk-go-v2/service/ssm/schemas":               client,
+		"github.com/coredns/corefile-migration/migration":                "the versions of CoreDNS that Cluster API takes: its webhook has the same table",
 		"github.com/google/go-cmp/cmp":                                   types,
 		"github.com/Masterminds/semver/v3":                               "versions of add-ons and charts",
 		"github.com/olekukonko/tablewriter/pkg/twwidth":                  "the tables of the commands that upstream has",

@@ -159,12 +159,14 @@ func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
 		return
 	}
 	var halfway *plan.HalfwayError
-	var end *plan.TimeoutError
+	var end plan.Diagnosed
 	if !errors.As(err, &halfway) && !errors.As(err, &end) {
 		return
 	}
-	if errors.As(err, &end) && end.Command != "" {
-		e.Story("For more output of the machine:\n\n  %s\n", end.Command)
+	if errors.As(err, &end) {
+		if _, command := end.Diagnosis(); command != "" {
+			e.Story("For more output of the machine:\n\n  %s\n", command)
+		}
 	}
 	if cmd.Name() == "wait" {
 		e.Story(

@@ -106,7 +106,7 @@ func fieldChanges() map[string][]change {
 	type fields = map[string]any
 	return map[string][]change{
 		"quickstart": {
-			{"Cluster", "spec.clusterNetwork.pods", fields{"cidrBlocks": list("172.16.0.0/16")}},
+			{"Cluster", "spec.clusterNetwork.pods", fields{"cidrBlocks": list("192.168.0.0/17")}},
 			{"Cluster", "spec.clusterNetwork.services", fields{"cidrBlocks": list("10.200.0.0/16")}},
 			{"Cluster", "spec.clusterNetwork.serviceDomain", "example.local"},
 			{"AWSCluster", "spec.network.vpc.cidrBlock", "10.50.0.0/16"},

@@ -73,7 +73,6 @@ func Conflicts() map[string]Tamper {
 		"security-group description": func(s *awssim.State, id, _ string) {
 			s.EC2.SecurityGroups[id].Description = "tampered"
 		},
-		"security-group egress":     func(s *awssim.State, id, _ string) { s.EC2.SecurityGroups[id].Egress = nil },
 		"init-marker pods":          func(s *awssim.State, _, _ string) { remark(s, "pods", "10.99.0.0/16") },
 		"init-marker services":      func(s *awssim.State, _, _ string) { remark(s, "services", "10.98.0.0/16") },
 		"init-marker endpoint":      func(s *awssim.State, _, _ string) { remark(s, "endpoint", "elsewhere.example.com:6443") },

@@ -108,6 +108,13 @@ func (e *ConflictError) Error() string {
 	return "cannot change " + e.Change.String() + ": " + cmp.Or(e.Change.Advice, "set the existing value in the manifest again, or create another cluster")
 }
 
+// Diagnosed is an error about a resource whose causes were looked for: a TimeoutError, or one that says that AWS has given up.
+type Diagnosed interface {
+	error
+	// Diagnosis returns the possible causes, the most likely first, each maybe of several lines, and a command line that shows more; "" for none.
+	Diagnosis() (findings []string, command string)
+}
+
 // TimeoutError says that a wait took too long, and the possible causes.
 type TimeoutError struct {
 	After    time.Duration
@@ -123,6 +130,9 @@ func (e *TimeoutError) Error() string {
 	}
 	return fmt.Sprintf("gave up after %s waiting for %v", e.After, e.Awaited)
 }
+
+// Diagnosis implements Diagnosed.
+func (e *TimeoutError) Diagnosis() (findings []string, command string) { return e.Findings, e.Command }
 
 // Unwrap returns what the run waited for.
 func (e *TimeoutError) Unwrap() error { return e.Awaited }

@@ -173,9 +173,10 @@ func Errors(err error) (all []string) {
 	if text := lines[0]; errors.Is(err, ErrInterrupted) && strings.Contains(text, "operation error ") && strings.HasSuffix(text, ": "+ErrInterrupted.Error()) {
 		lines[0] = ErrInterrupted.Error() // whatever call it was that was not sent
 	}
-	var end *plan.TimeoutError
+	var end plan.Diagnosed
 	if errors.As(err, &end) {
-		for i, finding := range end.Findings {
+		findings, _ := end.Diagnosis()
+		for i, finding := range findings {
 			lines = append(lines, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(finding, "\n", "\n     ")))
 		}
 	}

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -48,6 +50,28 @@ func PoolNodes(n *incluster.PoolNodes) graph.Diagnosis {
 			return nil, ""
 		}
 		return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: m.InstanceState}, api: n.API, external: n.External}).check(ctx)
+	}
+}
+
+// NodeGroup returns the diagnosis of a node group that EKS has given up, or whose nodes it still waits for: that of a machine whose Node
+// is missing or not ready.
+func NodeGroup(api *incluster.API, of func() (eks.NodeGroupState, bool)) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		group, ok := of()
+		if !ok || group.ScalingGroup == "" {
+			return nil, ""
+		}
+		machines, err := ec2.InstancesOfGroup(ctx, c, group.ScalingGroup)
+		if err != nil || len(machines) == 0 {
+			return nil, ""
+		}
+		late := machines[0]
+		if nodes, err := incluster.Nodes(ctx, c, api); err == nil {
+			if at := slices.IndexFunc(machines, func(m *ec2.InstanceState) bool { n := nodes.Of(*m); return n == nil || !n.Ready }); at >= 0 {
+				late = machines[at]
+			}
+		}
+		return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: *late}, api: api}).check(ctx)
 	}
 }
 

@@ -188,6 +188,10 @@ func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last b
 			a.stale = !a.blind
 			ctx = cloud.Live(ctx)
 		}
+		var failed *FailedError
+		if errors.As(err, &failed) && len(failed.Findings) == 0 && !a.deleted {
+			failed.Findings, failed.Command = a.diagnose(ctx)
+		}
 		if last || err != nil {
 			return a.outOfTime(ctx, err)
 		}
@@ -246,7 +250,7 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 		}
 		if busy := step.Diff.Only(plan.ByItself); len(busy) > 0 {
 			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
-				return false, &FailedError{a.failed}
+				return false, &FailedError{Reason: a.failed}
 			}
 			return false, NotYet(
 				fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have)),
@@ -270,7 +274,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 		return true, nil
 	case a.deleted && a.role != RoleSwept: // swept resources may become deletable one by one: call Delete again
 		if f, is := have.(Failing); is && f.Failure() != "" && a.x.Cloud.Clock.Since(a.acted) > cloud.ConsistencyDelay {
-			return false, fmt.Errorf("delete: %w", &FailedError{f.Failure()})
+			return false, fmt.Errorf("delete: %w", &FailedError{Reason: f.Failure()})
 		}
 		return false, NotYet(errors.New("its deletion"))
 	}

@@ -70,12 +70,18 @@ const diagnosing = 2 * time.Minute
 // findings of its diagnosis.
 func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *plan.TimeoutError {
 	err := &plan.TimeoutError{After: after, Awaited: awaited}
-	if a.diagnosis != nil && a.x.diagnosed.Add(1) <= diagnoses {
-		ctx, cancel := a.x.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
-		defer cancel()
-		err.Findings, err.Command = a.diagnosis(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
-	}
+	err.Findings, err.Command = a.diagnose(ctx)
 	return err
+}
+
+// diagnose looks for the causes of what has happened to the resource.
+func (a *attempt) diagnose(ctx context.Context) (findings []string, command string) {
+	if a.diagnosis == nil || a.x.diagnosed.Add(1) > diagnoses {
+		return nil, ""
+	}
+	ctx, cancel := a.x.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
+	defer cancel()
+	return a.diagnosis(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
 }
 
 // outOfTime reports a wait that was cut off by the run's timeout as a timeout of that

@@ -159,9 +159,16 @@ func (a *attempt) unchanged(have State, d plan.Diff) error {
 const noEffect = 5 * time.Minute
 
 // FailedError says that AWS has given up on a resource, or on a change of it.
-type FailedError struct{ Reason string }
+type FailedError struct {
+	Reason   string
+	Findings []string // as in plan.TimeoutError
+	Command  string
+}
 
 func (e *FailedError) Error() string { return "AWS reports " + e.Reason }
+
+// Diagnosis implements plan.Diagnosed.
+func (e *FailedError) Diagnosis() (findings []string, command string) { return e.Findings, e.Command }
 
 // failure returns the error of a resource that AWS has given up on while this run waited for
 // it. A resource that had failed before is repaired by Update, if its Diff says so.
@@ -178,7 +185,7 @@ func (a *attempt) failure(have State) error {
 	case reason == a.failed && a.x.Cloud.Clock.Since(a.acted) < cloud.ConsistencyDelay: // the read may be older than the repair
 		return NotYet(fmt.Errorf("its repair: AWS reports %s", reason))
 	default:
-		return &FailedError{reason}
+		return &FailedError{Reason: reason}
 	}
 }
 

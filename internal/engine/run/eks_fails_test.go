@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -375,5 +377,22 @@ func TestAddonsOfVersionThatEKSDoesNotOffer(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.Len(t, refused.Reasons, 1)
 		require.ErrorContains(t, err, "EKS does not offer Kubernetes 1.60: use one of v1.")
+	})
+}
+
+// EKS gives a node group up whose nodes do not become ready, and does not say why. The run looks at one of them.
+func TestNodesOfNodeGroupsAreDiagnosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "eks.yaml")
+		m.EKS.ControlPlane.Spec.VpcCni.Disable = true
+		a := enginetest.Prepared(t, m)
+		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		var failed *graph.FailedError
+		require.ErrorAs(t, err, &failed)
+		require.Contains(t, failed.Reason, "Unhealthy nodes in the kubernetes cluster")
+		require.Len(t, failed.Findings, 1)
+		assert.Contains(t, failed.Findings[0], "cni plugin not initialized")
+		assert.Contains(t, failed.Findings[0], "The cluster has no pod network")
+		assert.Contains(t, failed.Command, "kubectl describe node ip-")
 	})
 }

@@ -40,3 +40,24 @@ func TestRefusalOfAGroupIsOneProblem(t *testing.T) {
 		assert.Contains(t, err.Error(), "spec.template.spec.additionalSecurityGroups[0].id")
 	})
 }
+
+// Without outbound rules, machines reach neither images nor the API server: a plan says so, with the command that helps.
+func TestGroupWithoutOutboundRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.Quickstart)
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		var id string
+		a.Edit(func(s *awssim.State) {
+			for _, g := range s.EC2.SecurityGroups {
+				if strings.HasSuffix(g.Name, "-node") {
+					id, g.Egress = g.ID, nil
+				}
+			}
+		})
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "aws ec2 authorize-security-group-egress --group-id "+id+" --ip-permissions")
+		enginetest.MustDelete(t, m, a)
+	})
+}

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -18,6 +20,9 @@ import (
 // runs kubeadm init, it would create a second cluster.
 func (l *Looking) findLostTags(ctx context.Context) error {
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	if err := l.findLostParts(ctx); err != nil {
+		return err
+	}
 	var created []plan.ID
 	var groups []string
 	for _, s := range l.Plan.Steps {
@@ -53,6 +58,44 @@ func (l *Looking) findLostTags(ctx context.Context) error {
 		return err
 	}
 	return l.lostTags(tags, first, created)
+}
+
+// lostParts are the kinds of which an existing cluster does not get another one beside one that has lost its tags: AWS refuses the second
+// one, or it costs money and leaves the first one where it is.
+func lostParts() []string {
+	return []string{"internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", autoscaling.GroupKind}
+}
+
+// findLostParts returns an error if the plan creates a part of an existing network, and a resource of that kind is there that has lost its
+// tags.
+func (l *Looking) findLostParts(ctx context.Context) error {
+	created := map[string]bool{}
+	for _, s := range l.Plan.Steps {
+		if s.Action == plan.Create && slices.Contains(lostParts(), s.Resource.Kind()) {
+			created[s.Resource.Kind()] = true
+		}
+	}
+	if len(created) == 0 || l.Built.VPC == nil || l.Cluster.Manifest == nil {
+		return nil
+	}
+	if _, exists := l.Built.VPC.Found(); !exists {
+		return nil
+	}
+	all, err := teardown.FindForeign(ctx, l.Cloud, l.Built.Graph, l.Owner, nil)
+	if err != nil {
+		return fmt.Errorf("resources that may have lost their tags: %w", err)
+	}
+	var reasons []error
+	for _, f := range all {
+		if created[f.Kind] && f.Restore != "" {
+			reasons = append(reasons, fmt.Errorf("%s %s in %s does not have the tags of the cluster, and the plan creates another one. If it is the cluster's, restore them:\n"+
+				"  %s\notherwise give it a tag", f.Kind, f.ID, f.In, f.Restore))
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &plan.RefusedError{Reasons: reasons}
 }
 
 // findLostVPC returns an error if there are subnets of the cluster, but no VPC: a run would

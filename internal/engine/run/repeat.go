@@ -49,11 +49,15 @@ func visit(err error, f func(error)) {
 //
 //nolint:errorlint // visit calls it with every error of the tree
 func repeats(err error) plan.Repeat {
+	if d, is := err.(plan.Diagnosed); is {
+		findings, _ := d.Diagnosis()
+		if slices.ContainsFunc(findings, func(finding string) bool { return strings.Contains(finding, diagnose.ChangeFirst) }) {
+			return plan.RepeatAfterChange
+		}
+	}
 	switch e := err.(type) {
 	case *plan.TimeoutError:
 		switch {
-		case slices.ContainsFunc(e.Findings, func(finding string) bool { return strings.Contains(finding, diagnose.ChangeFirst) }):
-			return plan.RepeatAfterChange
 		case e.Awaited != nil && cloud.LacksCapacity(e.Awaited.Error()):
 			return plan.RepeatLater
 		case len(e.Findings) > 0:

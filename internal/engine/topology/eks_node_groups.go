@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -41,7 +42,12 @@ func addNodeGroups(g *graph.Graph, in inputs, p platform, api *incluster.API) (n
 		for _, subnet := range r.Subnets {
 			routes = append(routes, p.net.egress(subnet)...)
 		}
-		graph.Add(g, plan.ID("node-group/"+r.Name), r, graph.From(in.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
+		options := []graph.Option{graph.From(in.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes)}
+		var added *graph.Ref[eks.NodeGroupState]
+		if in.usesAPIServer() {
+			options = append(options, graph.Diagnosed(diagnose.NodeGroup(api, func() (eks.NodeGroupState, bool) { return added.Found() })))
+		}
+		added = graph.Add(g, plan.ID("node-group/"+r.Name), r, options...)
 		nodes = nodes || r.Desired > 0
 	}
 	return nodes, nil

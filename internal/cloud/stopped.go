@@ -12,6 +12,7 @@ type Stopped struct {
 	Since    time.Time           `json:"since"`
 	Starting bool                `json:"starting,omitempty"` // a run has begun to start them
 	Pools    map[string]PoolSize `json:"pools,omitempty"`    // the sizes before, by the kind and the name of the pool
+	Members  int                 `json:"members,omitempty"`  // machines of the control plane, each with a member of etcd; 0 if a run of an older version has stopped them
 }
 
 // PoolSize is the size of an Auto Scaling group or of a node group.

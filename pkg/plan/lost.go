@@ -94,6 +94,21 @@ func (e *LostQuorumError) neverJoined() bool {
 	return !e.Worked.IsZero() && len(e.Left) > 0 && !slices.ContainsFunc(e.Left, func(s Survivor) bool { return s.Launched.Before(e.Worked) })
 }
 
+// NoQuorumError says that a cluster was started with too few of its machines of the control plane.
+type NoQuorumError struct {
+	Cluster string
+	Members int // of etcd, before
+	Left    int // machines of the control plane that are left
+}
+
+func (e *NoQuorumError) Error() string {
+	if e.Left == 0 {
+		return "no machine of the control plane is left: 'cluster create' with the manifest says what can be done"
+	}
+	return fmt.Sprintf("the machines run, but etcd has no quorum: it needs %d of its %d members, and has at most %d. What is left of its data is on these machines: "+
+		"terminate none. 'cluster create' with the manifest says what can be done", e.Members/2+1, e.Members, e.Left)
+}
+
 // needs says how many members etcd needs.
 func (e *LostQuorumError) needs() string {
 	if e.Members == 1 {

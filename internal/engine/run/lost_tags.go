@@ -88,8 +88,11 @@ func (l *Looking) findLostParts(ctx context.Context) error {
 	var reasons []error
 	for _, f := range all {
 		if created[f.Kind] && f.Restore != "" {
-			reasons = append(reasons, fmt.Errorf("%s %s in %s does not have the tags of the cluster, and the plan creates another one. If it is the cluster's, restore them:\n"+
-				"  %s\notherwise give it a tag", f.Kind, f.ID, f.In, f.Restore))
+			reasons = append(
+				reasons,
+				fmt.Errorf("%s %s in %s does not have the tags of the cluster, and the plan creates another one. If it is the cluster's, restore them:\n"+
+					"  %s\notherwise give it a tag", f.Kind, f.ID, f.In, f.Restore),
+			)
 		}
 	}
 	if len(reasons) == 0 {

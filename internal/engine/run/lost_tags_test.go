@@ -102,31 +102,36 @@ func TestDeletionFindsLostTags(t *testing.T) {
 // Whichever part of the network or pool has lost its tags: a plan is refused before it promises another one, names the resource, and says how
 // to restore its tags.
 func TestPlanFindsLostTags(t *testing.T) {
-	enginetest.EachOf(t, append(enginetest.SampleOfAll(t), enginetest.MachinePool, "ipv6.yaml", "wavelength.yaml"), awssim.Options{Lag: enginetest.Lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
-		enginetest.MustApply(t, m, a)
-		time.Sleep(enginetest.Booting)
-		planned, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
-		require.NoError(t, err)
-		tried := map[string]bool{}
-		for _, s := range planned.Steps {
-			kind := s.Resource.Kind()
-			if s.Action != plan.Remove || tried[kind] || !slices.Contains([]string{
-				"internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "auto-scaling-group",
-			}, kind) {
-				continue
+	enginetest.EachOf(
+		t,
+		append(enginetest.SampleOfAll(t), enginetest.MachinePool, "ipv6.yaml", "wavelength.yaml"),
+		awssim.Options{Lag: enginetest.Lag},
+		func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+			enginetest.MustApply(t, m, a)
+			time.Sleep(enginetest.Booting)
+			planned, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			tried := map[string]bool{}
+			for _, s := range planned.Steps {
+				kind := s.Resource.Kind()
+				if s.Action != plan.Remove || tried[kind] || !slices.Contains([]string{
+					"internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "auto-scaling-group",
+				}, kind) {
+					continue
+				}
+				tried[kind] = withoutTags(a, s.CloudID, func() {
+					calls := len(a.Calls())
+					_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+					assert.ErrorAs(t, err, new(*plan.RefusedError), "%s", s.Resource) //nolint:testifylint // all are listed
+					assert.ErrorContains(t, err, s.CloudID, "%s", s.Resource)         //nolint:testifylint // as above
+					assert.Regexp(t, `create-tags|create-or-update-tags`, err, "%s", s.Resource)
+					assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+				})
 			}
-			tried[kind] = withoutTags(a, s.CloudID, func() {
-				calls := len(a.Calls())
-				_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
-				assert.ErrorAs(t, err, new(*plan.RefusedError), "%s", s.Resource) //nolint:testifylint // all are listed
-				assert.ErrorContains(t, err, s.CloudID, "%s", s.Resource)         //nolint:testifylint // as above
-				assert.Regexp(t, `create-tags|create-or-update-tags`, err, "%s", s.Resource)
-				assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
-			})
-		}
-		assert.NotEmpty(t, tried)
-		enginetest.MustDelete(t, m, a)
-	})
+			assert.NotEmpty(t, tried)
+			enginetest.MustDelete(t, m, a)
+		},
+	)
 }
 
 // deletedWithAnother reports whether AWS deletes resources of a kind with another one, or the

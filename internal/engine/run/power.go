@@ -139,6 +139,9 @@ func (p *power) carryOut(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.starts && p.lostQuorum() {
+		return &plan.NoQuorumError{Cluster: p.Cluster.Name, Members: p.before.Members, Left: len(p.members())}
+	}
 	if p.starts && p.before != nil {
 		if err := p.Cloud.Lock.SetStopped(ctx, nil); err != nil {
 			return fmt.Errorf("record that the cluster runs: %w", err)
@@ -150,7 +153,7 @@ func (p *power) carryOut(ctx context.Context) error {
 // record returns what the record of the lock says of a cluster that this run stops. The sizes that an earlier run has
 // recorded stay.
 func (p *power) record() *cloud.Stopped {
-	s := &cloud.Stopped{Since: p.Cloud.Now().UTC(), Pools: map[string]cloud.PoolSize{}}
+	s := &cloud.Stopped{Since: p.Cloud.Now().UTC(), Pools: map[string]cloud.PoolSize{}, Members: len(p.members())}
 	for _, g := range p.groups {
 		s.Pools[groupKey(g.ID)] = cloud.PoolSize{Min: g.Min, Max: g.Max, Desired: g.Desired}
 	}
@@ -158,7 +161,7 @@ func (p *power) record() *cloud.Stopped {
 		s.Pools[nodesKey(g.Name)] = cloud.PoolSize{Min: g.MinSize, Max: g.MaxSize, Desired: g.Desired}
 	}
 	if p.before != nil {
-		s.Since = p.before.Since
+		s.Since, s.Members = p.before.Since, max(p.before.Members, s.Members)
 		for name, size := range p.before.Pools {
 			s.Pools[name] = size
 		}
@@ -275,6 +278,12 @@ func (p *power) idle() bool {
 	return p.before == nil && !slices.ContainsFunc(p.control, stopped) && !slices.ContainsFunc(p.workers, stopped)
 }
 
+// lostQuorum reports whether machines of the control plane were lost while the cluster was stopped, and etcd has no quorum without them: the
+// API server does not answer, also after the others have started.
+func (p *power) lostQuorum() bool {
+	return p.before != nil && !p.managed && len(p.members()) < p.before.Members/2+1
+}
+
 // connect reads how the API server of a self-managed cluster is reached.
 func (p *power) connect(ctx context.Context) (err error) {
 	if p.managed || len(p.members()) == 0 {
@@ -329,6 +338,9 @@ func (p *power) graph() *graph.Graph {
 	}
 	first := p.addMachines(g, p.control, nil)
 	p.addMachines(g, p.workers, graph.On(first...)) // their kubelets wait for the API server, and a later run can repair what keeps it from answering
+	if p.lostQuorum() {
+		return g
+	}
 	if len(p.members()) > 0 && !p.managed {
 		api := p.api(g)
 		first = []graph.Resource{graph.Expect(g, incluster.APIServerKind, &incluster.APIServer{API: api, After: graph.On(first...)})}

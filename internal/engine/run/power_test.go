@@ -185,8 +185,14 @@ func TestLossWhileStopped(t *testing.T) {
 				a.Inventory()
 				_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.StoppedError))
+				began := time.Now()
 				_, err = powerOf(m, a.Process(), nil).Start(t.Context(), cluster.Options{})
 				require.Error(t, err)
+				if x.fails != nil { // and what cannot come is not waited for
+					require.ErrorAs(t, err, new(*plan.NoQuorumError))
+					require.Equal(t, plan.RepeatAfterChange, run.Repeats(err))
+					require.Less(t, time.Since(began), 4*time.Minute)
+				}
 				time.Sleep(time.Hour)
 				_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				if x.fails != nil {

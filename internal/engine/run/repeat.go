@@ -68,7 +68,7 @@ func repeats(err error) plan.Repeat {
 			return plan.RepeatLater
 		}
 		return plan.RepeatCheck
-	case *plan.ConflictError, *kube.UnknownKindError:
+	case *plan.ConflictError, *plan.NoQuorumError, *kube.UnknownKindError:
 		return plan.RepeatAfterChange
 	case apierrors.APIStatus:
 		if refusesObject(e.Status().Reason) {

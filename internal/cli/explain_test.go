@@ -128,7 +128,7 @@ func fieldChanges() map[string][]change {
 			{"KubeadmControlPlane", "spec.replicas", 3},
 			{"KubeadmControlPlane", "spec.version", "v1.34.3"},
 			{"KubeadmControlPlane", "spec.kubeadmConfigSpec.preKubeadmCommands", list("date")},
-			{"KubeadmControlPlane", "spec.kubeadmConfigSpec.clusterConfiguration.dns", fields{"imageTag": "v1.12.9"}},
+			{"KubeadmControlPlane", "spec.kubeadmConfigSpec.clusterConfiguration.dns", fields{"imageTag": "v1.12.3"}},
 			{"KubeadmConfigTemplate", "spec.template.spec.preKubeadmCommands", list("date")},
 			{"KubeadmConfigTemplate", "spec.template.spec.clusterConfiguration", fields{"certificatesDir": "/etc/other"}},
 			{"KubeadmConfigTemplate", "spec.template.spec.initConfiguration", fields{"skipPhases": list("preflight")}},

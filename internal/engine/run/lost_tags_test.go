@@ -134,6 +134,19 @@ func TestPlanFindsLostTags(t *testing.T) {
 	)
 }
 
+// Somebody may delete the launch template of a group: a deletion does not ask to tag what does not exist.
+func TestDeletionWithoutLaunchTemplate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.MachinePool)
+		a := enginetest.Prepared(t, m)
+		before := a.Inventory()
+		enginetest.MustApply(t, m, a)
+		a.Edit(func(s *awssim.State) { clear(s.EC2.LaunchTemplates) })
+		enginetest.MustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
+}
+
 // deletedWithAnother reports whether AWS deletes resources of a kind with another one, or the
 // tags are all that a run deletes.
 func deletedWithAnother(kind string) bool {

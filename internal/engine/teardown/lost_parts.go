@@ -79,6 +79,13 @@ func (s *foreignSearch) lostUsed(ctx context.Context, used map[string]string) er
 		tags[*t.ResourceId] = tags[*t.ResourceId].With(tagMap(t))
 	}
 	for id, by := range used {
+		if len(tags[id]) == 0 && kindOfID(id) == ec2.LaunchTemplateKind {
+			if exists, err := ec2.LaunchTemplateExists(ctx, s.c, id); err != nil {
+				return err
+			} else if !exists {
+				continue
+			}
+		}
 		if s.of.MayHaveLost(tags[id]) {
 			s.note(kindOfID(id), id, "use by "+by, tags[id])
 		}

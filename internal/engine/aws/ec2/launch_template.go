@@ -369,6 +369,15 @@ func templatesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Launch
 	return append(slices.Clip(all), made...), err
 }
 
+// LaunchTemplateExists reports whether the account has a launch template: AWS permits to delete one that a group uses.
+func LaunchTemplateExists(ctx context.Context, c *cloud.Clients, id string) (bool, error) {
+	_, err := c.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{id}})
+	if cloud.NotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // LaunchTemplateUserData returns the user data of the latest version of a launch template.
 func LaunchTemplateUserData(ctx context.Context, c *cloud.Clients, name string) ([]byte, error) {
 	out, err := c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &name, Versions: []string{"$Latest"}})

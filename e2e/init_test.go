@@ -16,13 +16,15 @@ import (
 )
 
 // What a package may allocate before main begins, and what ours may: expressions are compiled, and tables are made, when they are first
-// used. 100 KiB take about half a millisecond.
+// used. 100 KiB take about half a millisecond. How large maps become depends on chance, so there is room between what has to be listed and
+// what may not be.
 const (
-	mostOfOthers = 100 << 10
+	mostUnlisted = 200 << 10
+	leastListed  = 100 << 10
 	mostOfOurs   = 4 << 10
 )
 
-// initialised has the packages that allocate more than mostOfOthers before main begins, and why they are linked.
+// initialised has the packages that allocate so much before main begins, and why they are linked.
 func initialised() map[string]string {
 	const (
 		client = "a client of AWS: its operations, with generated schemas"
@@ -33,20 +35,15 @@ func initialised() map[string]string {
 		"github.com/aws/aws-sdk-go-v2/service/eks/schemas":               client,
 		"github.com/aws/aws-sdk-go-v2/service/eventbridge/schemas":       client,
 		"github.com/aws/aws-sdk-go-v2/service/kms/schemas":               client,
-		"github.com/aws/aws-sdk-go-v2/service/secretsmanager/schemas":    client,
-		"github.com/aws/aws-sdk-go-v2/service/servicequotas/schemas":     client,
-		"github.com/aws/aws-sdk-go-v2/service/sqs/schemas":               client,
 		"github.com/aws/aws-sdk-go-v2/service/ssm/schemas":               client,
 		"github.com/coredns/corefile-migration/migration":                "the versions of CoreDNS that Cluster API takes: its webhook has the same table",
 		"github.com/google/go-cmp/cmp":                                   types,
 		"github.com/Masterminds/semver/v3":                               "versions of add-ons and charts",
 		"github.com/olekukonko/tablewriter/pkg/twwidth":                  "the tables of the commands that upstream has",
-		"github.com/xeipuuv/gojsonschema":                                "values of EKS add-ons: drafts of JSON Schema that the newer library refuses",
 		"google.golang.org/protobuf/reflect/protodesc":                   rules,
 		"k8s.io/client-go/kubernetes/scheme":                             "the simulated API server knows all kinds of Kubernetes; controller-runtime imports it, too",
 		"k8s.io/cluster-bootstrap/token/util":                            types,
 		"k8s.io/component-base/metrics/legacyregistry":                   rules,
-		"k8s.io/kube-openapi/pkg/internal/third_party/govalidator":       rules,
 		"k8s.io/kube-openapi/pkg/validation/strfmt":                      rules,
 		"sigs.k8s.io/controller-runtime/pkg/client/apiutil":              types,
 		"sigs.k8s.io/controller-runtime/pkg/internal/controller/metrics": types,
@@ -66,14 +63,14 @@ func TestInitialisation(t *testing.T) {
 		bytes, err := strconv.Atoi(x[2])
 		require.NoError(t, err)
 		total += bytes
-		most := mostOfOthers
+		most := mostUnlisted
 		if strings.HasPrefix(x[1], "github.com/clusterawsadm/") {
 			most = mostOfOurs
 		}
 		if _, known := reasons[x[1]]; !known {
 			assert.LessOrEqual(t, bytes, most, "%s: make it when it is first used, or say in initialised why it cannot be", x[1])
 		}
-		if bytes > mostOfOthers {
+		if bytes > leastListed {
 			delete(reasons, x[1])
 		}
 	}

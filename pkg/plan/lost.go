@@ -105,8 +105,13 @@ func (e *NoQuorumError) Error() string {
 	if e.Left == 0 {
 		return "no machine of the control plane is left: 'cluster create' with the manifest says what can be done"
 	}
-	return fmt.Sprintf("the machines run, but etcd has no quorum: it needs %d of its %d members, and has at most %d. What is left of its data is on these machines: "+
-		"terminate none. 'cluster create' with the manifest says what can be done", e.Members/2+1, e.Members, e.Left)
+	return fmt.Sprintf(
+		"the machines run, but etcd has no quorum: it needs %d of its %d members, and has at most %d. What is left of its data is on these machines: "+
+			"terminate none. 'cluster create' with the manifest says what can be done",
+		e.Members/2+1,
+		e.Members,
+		e.Left,
+	)
 }
 
 // needs says how many members etcd needs.

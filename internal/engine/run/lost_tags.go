@@ -40,16 +40,11 @@ func (l *Looking) findLostTags(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("network interfaces of the cluster: %w", err)
 	}
-	var ids []string
-	for _, i := range all {
-		if i.Instance != "" {
-			ids = append(ids, i.Instance)
-		}
-	}
+	ids := instancesOf(all)
 	if len(ids) == 0 {
 		return nil
 	}
-	tags, err := ec2.InstanceTags(ctx, l.Cloud, slices.Compact(slices.Sorted(slices.Values(ids))))
+	tags, err := ec2.InstanceTags(ctx, l.Cloud, ids)
 	if err != nil {
 		return fmt.Errorf("instances in the security groups of the cluster: %w", err)
 	}
@@ -58,6 +53,16 @@ func (l *Looking) findLostTags(ctx context.Context) error {
 		return err
 	}
 	return l.lostTags(tags, first, created)
+}
+
+// instancesOf returns the IDs of the instances that have the interfaces.
+func instancesOf(all []ec2.Interface) (ids []string) {
+	for _, i := range all {
+		if i.Instance != "" {
+			ids = append(ids, i.Instance)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
 // lostParts are the kinds of which an existing cluster does not get another one beside one that has lost its tags: AWS refuses the second

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkRelease looks for the image of the release version: EKS refuses others ("Requested release version … is not valid for kubernetes
@@ -44,20 +44,25 @@ func (g *NodeGroup) checkRelease(ctx context.Context, c *cloud.Clients) (refusal
 		return fmt.Sprintf("amiVersion: there is no release %s of amiType %s in %s (no AMI has the name %s): set one that exists, or remove it",
 			g.Release, g.ImageType, c.Region, name), nil
 	}
+	return g.refuseImages(found, kubelet), nil
+}
+
+// refuseImages refuses a release if all images of its date are for another version of Kubernetes.
+func (g *NodeGroup) refuseImages(found []ec2.PublishedImage, kubelet string) (refusal string) {
 	for _, image := range found {
 		if has := kubeletOf(image.Description); kubelet == "" || has == "" || has == kubelet {
-			return "", nil
+			return ""
 		}
 	}
 	has := kubeletOf(found[0].Description)
 	return fmt.Sprintf("amiVersion: there is no release %s: the AMI of this date (%s) is for Kubernetes %s: set %s, or remove it",
-		g.Release, found[0].Name, has, strings.Replace(g.Release, kubelet, has, 1)), nil
+		g.Release, found[0].Name, has, strings.Replace(g.Release, kubelet, has, 1))
 }
 
 // kubeletOf returns the version of Kubernetes in the description of an AMI of EKS: "…, (k8s: 1.34.1, containerd: …)" (ami_description of the
 // templates in https://github.com/awslabs/amazon-eks-ami); "" if it has none.
 func kubeletOf(description string) string {
-	if m := regexp.MustCompile(`\(k8s: (\d+\.\d+\.\d+)[,)]`).FindStringSubmatch(description); m != nil {
+	if m := regex.Of(`\(k8s: (\d+\.\d+\.\d+)[,)]`).FindStringSubmatch(description); m != nil {
 		return m[1]
 	}
 	return ""
@@ -76,7 +81,7 @@ func (g *NodeGroup) imageName() (pattern, kubelet string) {
 		}
 		return "bottlerocket-aws-k8s-" + version + bottlerocketVariant(variant) + "-v" + g.Release, ""
 	}
-	if m := regexp.MustCompile(`^WINDOWS_(CORE|FULL)_(\d{4})_x86_64$`).FindStringSubmatch(g.ImageType); m != nil {
+	if m := regex.Of(`^WINDOWS_(CORE|FULL)_(\d{4})_x86_64$`).FindStringSubmatch(g.ImageType); m != nil {
 		edition := map[string]string{"CORE": "Core", "FULL": "Full"}[m[1]]
 		return fmt.Sprintf("Windows_Server-%s-English-%s-EKS_Optimized-%s-%s", m[2], edition, version, date), ""
 	}

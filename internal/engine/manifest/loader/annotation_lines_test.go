@@ -46,6 +46,6 @@ func requireAtLine(t *testing.T, text, kind, annotation, value string) {
 	_, err := manifests.Load(t, edited, input.LoadOptions{})
 	require.ErrorAs(t, err, &invalid, "%v", errors.Unwrap(err))
 	for _, p := range invalid.Problems {
-		assert.Equal(t, line, p.Position.Line, p)
+		assert.Equal(t, line, p.Line, p)
 	}
 }

@@ -39,7 +39,7 @@ func TestIdentitiesThatSTSRefuses(t *testing.T) {
 		line := 1 + strings.Count(edited[:strings.Index(edited, field)], "\n")
 		for _, p := range invalid.Problems {
 			assert.Contains(t, fmt.Sprint(p), want, field)
-			assert.Equal(t, line, p.Position.Line, p)
+			assert.Equal(t, line, p.Line, p)
 		}
 	}
 	for _, field := range []string{"externalID: arn:aws/x_1=,.@+-", "durationSeconds: 3600", `inlinePolicy: '{"Version": "2012-10-17", "Statement": []}'`} {

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,13 +64,23 @@ func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, std
 	}, s.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it prints what it waits for
+	cmd.WaitDelay = 10 * time.Second
 	return cmd, stdout, stderr
+}
+
+// limited returns a context for one command, which takes seconds. One that hangs fails with what it waits for.
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // run runs a command, checks the exit code, and returns the output.
 func (s *shell) run(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	cmd, out, story := s.command(t.Context(), args...)
+	cmd, out, story := s.command(limited(t), args...)
 	_ = cmd.Run() // only the exit code matters
 	require.Equal(t, want, cmd.ProcessState.ExitCode(), "%s\n%s%s", args, out, story)
 	return out.String(), story.String()

@@ -194,7 +194,7 @@ func (c *campaign) run(t *testing.T, s *shell, args ...string) {
 func (c *campaign) killed(t *testing.T, s *shell, random *rand.Rand, requests int, args ...string) {
 	t.Helper()
 	c.processes++
-	cmd, _, story := s.command(t.Context(), args...)
+	cmd, _, story := s.command(limited(t), args...)
 	death, after := 1+random.IntN(requests), random.IntN(2) == 0
 	started := make(chan struct{})
 	c.proxy.watch(death, after, func() {

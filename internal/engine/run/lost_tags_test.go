@@ -128,7 +128,7 @@ func TestPlanFindsLostTags(t *testing.T) {
 					assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
 				})
 			}
-			assert.NotEmpty(t, tried)
+			assert.True(t, len(tried) > 0 || m.External || m.Infra.Spec.NetworkSpec.VPC.ID != "", "parts of the network")
 			enginetest.MustDelete(t, m, a)
 		},
 	)

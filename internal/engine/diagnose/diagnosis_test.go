@@ -313,3 +313,24 @@ func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 		assert.NotErrorAs(t, err, new(*plan.TimeoutError))
 	})
 }
+
+// A Node that somebody has deleted does not come back by itself. The finding says what helps.
+func TestDeletedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.Load(t, enginetest.ThreeZones, nil)
+		a := enginetest.Alive(t, m)
+		time.Sleep(time.Hour)
+		var node, id string
+		a.Edit(func(s *awssim.State) {
+			i := enginetest.MachineOf(s, "machine/three-zones-md-0/1")
+			node, id = i.Boot.Node, i.ID
+		})
+		enginetest.Inside(a, func(c *kubesim.Cluster) { delete(c.Objects, "/api/v1/nodes/"+node) })
+		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		var end *plan.TimeoutError
+		require.ErrorAs(t, err, &end)
+		require.Len(t, end.Findings, 1)
+		assert.Contains(t, end.Findings[0], "somebody has deleted it")
+		assert.Contains(t, end.Findings[0], "clusterawsadm cluster exec three-zones "+id+" -- systemctl restart kubelet")
+	})
+}

@@ -114,14 +114,34 @@ func (w *nodeCheck) check(ctx context.Context) (findings []string, look string) 
 	}
 	w.k, w.all, w.node = k, all, all.Of(q.machine)
 	if w.node == nil {
-		q.checkBoot(ctx)
-		q.run(ctx, w.token, w.requests, w.otherNode)
+		if q.run(ctx, w.deleted); len(q.found) == 0 {
+			q.checkBoot(ctx)
+			q.run(ctx, w.token, w.requests, w.otherNode)
+		} else {
+			q.ended = true // as below
+		}
 		return q.result(ctx)
 	}
 	q.run(ctx, q.state, w.pods, w.network, w.controller, w.notReady)
 	q.ended = true // it has booted: the console output is not needed
 	findings, _ = q.result(ctx)
 	return findings, "kubectl describe node " + w.node.Name
+}
+
+// deleted finds a machine that has joined, as kubeadm says at the end of kubeadm join, and whose Node somebody has deleted since. The kubelet
+// registers only when it starts (registerWithAPIServer in pkg/kubelet/kubelet_node_status.go of Kubernetes v1.34.2).
+func (w *nodeCheck) deleted(ctx context.Context) (string, error) {
+	lines, err := w.consoleText(ctx)
+	if err != nil || !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "This node has joined the cluster") }) {
+		return "", nil //nolint:nilerr // without the console, the other checks say so
+	}
+	return fmt.Sprintf(
+		"%s has joined the cluster, as its console says, and its Node is gone: somebody has deleted it. The kubelet registers only when it starts: "+
+			"restart it ('clusterawsadm cluster exec %[2]s %[1]s -- systemctl restart kubelet'), or %[3]s",
+		w.machine.ID,
+		w.c.Cluster,
+		w.replaceIt(),
+	), nil
 }
 
 // pods finds pods that do not run: those of the pod network or of the cloud controller manager may be among them.

@@ -76,3 +76,17 @@ func TestImageHasToFit(t *testing.T) {
 		)
 	})
 }
+
+// A cluster does not leave a zone in which it has machines: the message is about what was changed.
+func TestFewerZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.ThreeZones)
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		m = enginetest.LoadQuick(t, enginetest.ThreeZones)
+		m.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit = new(2)
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, "AWSCluster/three-zones spec.network: a machine of three-zones-control-plane is in us-east-1c, and the manifest has no private subnet there any more")
+		require.ErrorContains(t, err, "availabilityZoneUsageLimit")
+	})
+}

@@ -35,6 +35,9 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 	s, ok := net.first(public, zone)
 	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {
+	case !ok && zone != "" && exists:
+		return nil, false, fmt.Errorf("%s: a machine of %s is in %s, and the manifest has no %s subnet there any more: a cluster keeps the zones of its machines. "+
+			"Set the zones (such as vpc.availabilityZoneUsageLimit) or subnets back", in.m.Origin(in.m.InfraObject(), "spec.network"), x.name, zone, kind)
 	case !ok && zone != "":
 		at := x.origin
 		if x.zoneAt != "" && x.zone == zone {

@@ -159,6 +159,8 @@ func impossible() map[string]string {
 func corrected(name string, raw []byte) []byte {
 	text := strings.ReplaceAll(string(raw), "cloud-provider: aws", "cloud-provider: external") // Kubernetes 1.27 has removed that provider
 	text = regexp.MustCompile(`(?m)^ +feature-gates: "?CSIMigrationAWS=.*\n`).ReplaceAllString(text, "")
+	// kubeadm does not label Nodes so since Kubernetes 1.24.
+	text = regexp.MustCompile(`(nodeSelector:\n +node-role.kubernetes.io/)master`).ReplaceAllString(text, "${1}control-plane")
 	switch {
 	case strings.HasSuffix(name, "internal-elb.yaml"), strings.HasSuffix(name, "internal-elb"),
 		strings.HasSuffix(name, "peered-remote.yaml"), strings.HasSuffix(name, "peered-remote"):

@@ -86,7 +86,11 @@ func TestFewerZones(t *testing.T) {
 		m = enginetest.LoadQuick(t, enginetest.ThreeZones)
 		m.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit = new(2)
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
-		require.ErrorContains(t, err, "AWSCluster/three-zones spec.network: a machine of three-zones-control-plane is in us-east-1c, and the manifest has no private subnet there any more")
+		require.ErrorContains(
+			t,
+			err,
+			"AWSCluster/three-zones spec.network: a machine of three-zones-control-plane is in us-east-1c, and the manifest has no private subnet there any more",
+		)
 		require.ErrorContains(t, err, "availabilityZoneUsageLimit")
 	})
 }

@@ -33,23 +33,30 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 		}
 	}
 	s, ok := net.first(public, zone)
-	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {
-	case !ok && zone != "" && exists:
-		return nil, false, fmt.Errorf("%s: a machine of %s is in %s, and the manifest has no %s subnet there any more: a cluster keeps the zones of its machines. "+
-			"Set the zones (such as vpc.availabilityZoneUsageLimit) or subnets back", in.m.Origin(in.m.InfraObject(), "spec.network"), x.name, zone, kind)
-	case !ok && zone != "":
-		at := x.origin
-		if x.zoneAt != "" && x.zone == zone {
-			at = x.zoneAt
-		}
-		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet in %s%s", at, kind, zone, regionNote(zone))
 	case !ok:
-		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet", x.origin, kind)
+		return nil, false, in.noSubnet(x, public, zone, exists)
 	case !exists && !in.offered(x.spec.InstanceType, s.zone):
 		return nil, false, in.notOffered(x, zone)
 	}
 	return s.ref, x.zone != "", in.checkFamily(x, s)
+}
+
+// noSubnet is the error for a machine of a group for which there is no subnet.
+func (in inputs) noSubnet(x group, public bool, zone string, exists bool) error {
+	kind := map[bool]string{true: "public", false: "private"}[public]
+	switch {
+	case zone == "":
+		return fmt.Errorf("%s: the cluster has no %s subnet", x.origin, kind)
+	case exists:
+		return fmt.Errorf("%s: a machine of %s is in %s, and the manifest has no %s subnet there any more: a cluster keeps the zones of its machines. "+
+			"Set the zones (such as vpc.availabilityZoneUsageLimit) or subnets back", in.m.Origin(in.m.InfraObject(), "spec.network"), x.name, zone, kind)
+	}
+	at := x.origin
+	if x.zoneAt != "" && x.zone == zone {
+		at = x.zoneAt
+	}
+	return fmt.Errorf("%s: the cluster has no %s subnet in %s%s", at, kind, zone, regionNote(zone))
 }
 
 // regionNote says that one of the names of zones is that of a region; "" if none is.

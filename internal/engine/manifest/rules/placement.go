@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	planeLabel    = "node-role.kubernetes.io/control-plane" // of kubeadm, with an empty value, and the key of its taint
-	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	formerPlaneLabel = "node-role.kubernetes.io/master"
+	planeLabel       = "node-role.kubernetes.io/control-plane" // of kubeadm, with an empty value, and the key of its taint
+	uninitialized    = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
 // nodesOf are Nodes with the same labels and taints.
@@ -345,6 +346,9 @@ func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 	p.Fix = "change " + w.at + "nodeSelector, affinity or tolerations, or the labels and taints of machines"
 	if given, set := w.pod.Spec.NodeSelector[planeLabel]; set && given != "" {
 		p.Fix = fmt.Sprintf(`write %snodeSelector: {%s: ""}: the label of kubeadm has no value`, w.at, planeLabel)
+	}
+	if _, old := w.pod.Spec.NodeSelector[formerPlaneLabel]; old {
+		p.Fix = fmt.Sprintf(`write %snodeSelector: {%s: ""}: kubeadm has given the label %s only before Kubernetes 1.24`, w.at, planeLabel, formerPlaneLabel)
 	}
 	report := c.warn
 	if len(more) > 0 && c.initializedByController() {

@@ -106,7 +106,9 @@ func (l *ClassicLoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ 
 			return nil, err
 		}
 		if x.Tags[c.OwnerTag()] != cloud.Owned {
-			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
+			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s: add it if it is the cluster's "+
+				"(aws elb add-tags --load-balancer-names %[1]s --tags Key=%[2]s,Value=%[3]s), or set another name in spec.controlPlaneLoadBalancer.name",
+				l.Name, c.OwnerTag(), cloud.Owned)
 		}
 		return &x, nil
 	}

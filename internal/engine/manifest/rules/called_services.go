@@ -28,33 +28,21 @@ const webhookPort = 443
 
 // checkCalledServices checks the Services that the API server calls: those of webhooks that may not fail ("Dynamic Admission Control" in the
 // documentation of Kubernetes), of conversions between versions of a kind, and of APIs that the API server does not serve itself.
-func (c *checks) checkCalledServices(documents []*manifest.Document) {
-	made, services := c.made(), map[string]*corev1.Service{}
-	for _, set := range c.cluster.ResourceSets {
-		for _, d := range set.Documents {
-			var s corev1.Service
-			if d.Kind() == "Service" && d.Group() == "" && runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, &s) == nil {
-				services[namespaceOf(d)+"/"+d.Metadata("name")] = &s
-			}
-		}
-	}
-	workloads := c.workloads(documents)
+func (c *checks) checkCalledServices(documents []*manifest.Document, workloads []podsOf, made madeObjects) {
 	for _, d := range documents {
 		for _, called := range calledBy(object{c, d}) {
-			c.checkCalled(called, services[called.namespace+"/"+called.name], made, workloads)
+			c.checkCalled(called, workloads, made)
 		}
 	}
 }
 
-// checkCalled checks one of these Services; s is nil if the manifest does not make it.
-func (c *checks) checkCalled(called calledService, s *corev1.Service, made madeObjects, workloads []podsOf) {
+// checkCalled checks one of these Services.
+func (c *checks) checkCalled(called calledService, workloads []podsOf, made madeObjects) {
 	key := called.namespace + "/" + called.name
 	say := func(report func(manifest.Problem), what, fix string) {
-		p := called.At
-		p.What, p.Fix = fmt.Sprintf("%s: %s: %s: %s", called.Title(), called.at, what, called.otherwise), fix
-		report(p)
+		report(called.problem(fmt.Sprintf("%s: %s: %s: %s", called.Title(), called.at, what, called.otherwise), fix))
 	}
-	switch {
+	switch s := made.service(key); {
 	case s == nil && c.isForeign(called.namespace, made):
 	case s == nil:
 		say(c.warn, "nothing in the manifest makes the Service "+key, "bring the Service and its pods too, or correct the name")
@@ -66,6 +54,16 @@ func (c *checks) checkCalled(called calledService, s *corev1.Service, made madeO
 	}):
 		say(c.warn, "no pods of the manifest have the labels that the Service "+key+" selects", "bring the pods too, or correct the selector of the Service")
 	}
+}
+
+// service returns a Service of the manifest by NAMESPACE/NAME; nil if there is none.
+func (m madeObjects) service(key string) *corev1.Service {
+	var s corev1.Service
+	d := m.core["Service "+key]
+	if d == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, &s) != nil {
+		return nil
+	}
+	return &s
 }
 
 // isForeign reports whether charts or add-ons of EKS may make objects in a namespace.

@@ -3,11 +3,11 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Limits of AssumeRole (AWS STS API reference).
@@ -29,11 +29,11 @@ func (c *checks) checkIdentities() {
 		}
 		r := identity.Role
 		c.checkARN(o, "spec.roleARN", r.RoleArn, roleARN())
-		if s := r.SessionName; s != "" && (len(s) < 2 || len(s) > longestSessionName || !regexp.MustCompile(`^[\w+=,.@-]*$`).MatchString(s)) {
+		if s := r.SessionName; s != "" && (len(s) < 2 || len(s) > longestSessionName || !regex.Of(`^[\w+=,.@-]*$`).MatchString(s)) {
 			c.fail(o.Problem("spec.sessionName", fmt.Sprintf("%q is not the name of a session", s),
 				fmt.Sprintf("use 2 to %d letters, digits and _ + = , . @ -", longestSessionName)))
 		}
-		if s := r.ExternalID; s != "" && (len(s) < 2 || len(s) > longestExternalID || !regexp.MustCompile(`^[\w+=,.@:/-]*$`).MatchString(s)) {
+		if s := r.ExternalID; s != "" && (len(s) < 2 || len(s) > longestExternalID || !regex.Of(`^[\w+=,.@:/-]*$`).MatchString(s)) {
 			c.fail(o.Problem("spec.externalID", fmt.Sprintf("%q is not an external ID", s),
 				fmt.Sprintf("use 2 to %d letters, digits and _ + = , . @ : / -", longestExternalID)))
 		}

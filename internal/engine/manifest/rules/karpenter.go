@@ -51,9 +51,7 @@ func (c *checks) checkNodeClasses() {
 			if d.Kind() != "EC2NodeClass" || !is || role == want {
 				continue
 			}
-			p := d.At
-			p.What, p.Fix = "spec.role of the EC2NodeClass is "+role+", which is not the role that is made for Karpenter's nodes", "set it to "+want
-			c.warn(p)
+			c.warn(object{c, d}.problem("spec.role of the EC2NodeClass is "+role+", which is not the role that is made for Karpenter's nodes", "set it to "+want))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -87,7 +88,8 @@ func TestPodsWithoutAdmission(t *testing.T) {
 		"    clusterConfiguration:\n",
 		"    clusterConfiguration:\n      apiServer: {extraArgs: [{name: disable-admission-plugins, value: 'PodSecurity,Priority'}]}\n",
 	)
-	c := manifests.MustLoad(t, text, input.LoadOptions{Addons: []input.Source{{Name: "mine.yaml", Data: []byte(objects)}}})
+	c, err := loadBeside(t, text, objects)
+	require.NoError(t, err)
 	assert.NotContains(t, strings.Join(manifests.Warnings(c), "\n"), "mine.yaml")
 }
 
@@ -103,11 +105,20 @@ func TestSystemNamespace(t *testing.T) {
 	manifests.MustLoad(t, text+strings.Replace(set, "Reconcile", "ApplyOnce", 1), input.LoadOptions{})
 }
 
+// loadBeside loads a manifest with objects in a file of their own, mine.yaml; "" for none.
+func loadBeside(t *testing.T, text, objects string) (*manifest.Cluster, error) {
+	t.Helper()
+	o := input.LoadOptions{}
+	if objects != "" {
+		o.Addons = []input.Source{{Name: "mine.yaml", Data: []byte(objects)}}
+	}
+	return manifests.Load(t, text, o)
+}
+
 // brings expects a problem or a warning of objects beside the quick start, or neither.
 func brings(t *testing.T, objects, problem, warning string) {
 	t.Helper()
-	text := manifests.Read(t, "../../../../configs/quickstart.yaml")
-	c, err := manifests.Load(t, text, input.LoadOptions{Addons: []input.Source{{Name: "mine.yaml", Data: []byte(objects)}}})
+	c, err := loadBeside(t, manifests.Read(t, "../../../../configs/quickstart.yaml"), objects)
 	if problem != "" {
 		require.ErrorContains(t, err, problem)
 		assert.Equal(t, 1, strings.Count(err.Error(), "mine.yaml:"), err.Error())

@@ -41,11 +41,12 @@ func (c *checks) checkObjects() {
 			}
 		}
 	}
+	made, workloads := c.made(), c.workloads(accepted)
 	c.checkAllocations(server, accepted)
-	c.checkPods(accepted)
-	c.checkPlacement(accepted)
-	c.checkFiles(accepted)
-	c.checkCalledServices(accepted)
+	c.checkPods(workloads, made)
+	c.checkPlacement(workloads)
+	c.checkFiles(workloads, made)
+	c.checkCalledServices(accepted, workloads, made)
 	c.checkPodNetworks()
 }
 
@@ -132,9 +133,7 @@ func (o object) checkType(server apiserver.Server) {
 	found := server.Refusals(o.Object)
 	for _, r := range found {
 		if r.Unknown() {
-			p := o.At
-			p.What, p.Fix = fmt.Sprintf("%s: %s: %s: it is left out", o.Title(), r.Field, r.What), r.Fix
-			o.warn(p)
+			o.warn(o.problem(fmt.Sprintf("%s: %s: %s: it is left out", o.Title(), r.Field, r.What), r.Fix))
 			r.Drop(o.Object)
 		}
 	}
@@ -167,14 +166,14 @@ func (c *checks) checkNamespaces() {
 		for _, d := range set.Documents {
 			if name := d.Metadata("namespace"); !made[name] {
 				made[name] = true // one warning for each
-				p := d.At
-				p.What = fmt.Sprintf(
-					"nothing in the manifest makes the namespace %s of %s, and the API server refuses objects in a namespace that does not exist",
-					name,
-					d.Title(),
-				)
-				p.Fix = "bring the Namespace too"
-				c.warn(p)
+				c.warn(object{c, d}.problem(
+					fmt.Sprintf(
+						"nothing in the manifest makes the namespace %s of %s, and the API server refuses objects in a namespace that does not exist",
+						name,
+						d.Title(),
+					),
+					"bring the Namespace too",
+				))
 			}
 		}
 	}
@@ -187,9 +186,14 @@ type object struct {
 }
 
 func (o object) refuse(what, fix string) {
+	o.fail(o.problem(fmt.Sprintf("the API server refuses %s: %s", o.Title(), what), fix))
+}
+
+// problem returns a problem at the object.
+func (o object) problem(what, fix string) manifest.Problem {
 	p := o.At
-	p.What, p.Fix = fmt.Sprintf("the API server refuses %s: %s", o.Title(), what), fix
-	o.fail(p)
+	p.What, p.Fix = what, fix
+	return p
 }
 
 // at returns a part of the object; nil if it is not a mapping.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
@@ -236,14 +237,14 @@ func (n *nodesOf) untolerated(pod *corev1.PodSpec, more ...corev1.Taint) string 
 	return ""
 }
 
-// toleratesTaint is ToleratesTaint of k8s.io/api, without the operators that are off by default.
+// toleratesTaint reports whether a pod with the toleration may run on a Node with the taint. The operators that compare numbers are off by default.
 func toleratesTaint(x corev1.Toleration, t corev1.Taint) bool {
-	return (x.Effect == "" || x.Effect == t.Effect) && (x.Key == "" || x.Key == t.Key) && (x.Operator == corev1.TolerationOpExists || x.Value == t.Value)
+	return x.ToleratesTaint(klog.Background(), &t, false)
 }
 
 // checkPlacement checks whether a Node of the manifest takes the pods that a run waits for (NodeAffinity and TaintToleration of the
 // kube-scheduler). Without the cloud controller manager and the pod network, Nodes do not become ready.
-func (c *checks) checkPlacement(documents []*manifest.Document) {
+func (c *checks) checkPlacement(workloads []podsOf) {
 	nodes, known := c.nodeGroups()
 	if !known {
 		return
@@ -253,7 +254,7 @@ func (c *checks) checkPlacement(documents []*manifest.Document) {
 			c.checkControllerChart(chart, nodes)
 		}
 	}
-	for _, w := range c.workloads(documents) {
+	for _, w := range workloads {
 		if !w.isScheduled() {
 			continue
 		}
@@ -324,10 +325,7 @@ func (c *checks) hasMachinesForPods() bool {
 func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 	reasons, places := []string{}, 0
 	for _, n := range nodes {
-		why := n.unmet(&w.pod.Spec)
-		if why == "" {
-			why = n.untolerated(&w.pod.Spec, more...)
-		}
+		why := cmp.Or(n.unmet(&w.pod.Spec), n.untolerated(&w.pod.Spec, more...))
 		if why == "" {
 			places += n.count
 			continue
@@ -341,9 +339,10 @@ func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 		return
 	}
 	slices.Sort(reasons)
-	p := w.At
-	p.What = fmt.Sprintf("no Node of the manifest takes the pods of %s (%s)", w.Title(), strings.Join(reasons, "; "))
-	p.Fix = "change " + w.at + "nodeSelector, affinity or tolerations, or the labels and taints of machines"
+	p := w.problem(
+		fmt.Sprintf("no Node of the manifest takes the pods of %s (%s)", w.Title(), strings.Join(reasons, "; ")),
+		"change "+w.at+"nodeSelector, affinity or tolerations, or the labels and taints of machines",
+	)
 	if given, set := w.pod.Spec.NodeSelector[planeLabel]; set && given != "" {
 		p.Fix = fmt.Sprintf(`write %snodeSelector: {%s: ""}: the label of kubeadm has no value`, w.at, planeLabel)
 	}
@@ -369,10 +368,10 @@ func (c *checks) checkPlaces(w podsOf, places int) {
 	if why == "" || replicas <= places || w.Kind() == "DaemonSet" {
 		return
 	}
-	p := w.At
-	p.What = fmt.Sprintf("%s has %d pods, of which %d find a Node: %s%s keeps two of them off one Node", w.Title(), replicas, places, w.at, why)
-	p.Fix = "use fewer replicas, or more machines"
-	c.warn(p)
+	c.warn(w.problem(
+		fmt.Sprintf("%s has %d pods, of which %d find a Node: %s%s keeps two of them off one Node", w.Title(), replicas, places, w.at, why),
+		"use fewer replicas, or more machines",
+	))
 }
 
 // alone returns the field that keeps two pods off one Node; "" if there is none.
@@ -413,15 +412,11 @@ func (c *checks) checkNetworkPlacement(w podsOf, nodes []nodesOf) {
 		return
 	}
 	for _, n := range nodes {
-		why := n.unmet(&w.pod.Spec)
-		if why == "" {
-			why = n.untolerated(&w.pod.Spec)
-		}
-		if why != "" {
-			p := w.At
-			p.What = fmt.Sprintf("some Nodes of the manifest do not take the pods of %s (%s): without the pod network, they do not become ready", w.Title(), why)
-			p.Fix = "write " + w.at + "tolerations: [{operator: Exists}], and no nodeSelector"
-			c.fail(p)
+		if why := cmp.Or(n.unmet(&w.pod.Spec), n.untolerated(&w.pod.Spec)); why != "" {
+			c.fail(w.problem(
+				fmt.Sprintf("some Nodes of the manifest do not take the pods of %s (%s): without the pod network, they do not become ready", w.Title(), why),
+				"write "+w.at+"tolerations: [{operator: Exists}], and no nodeSelector",
+			))
 			return
 		}
 	}

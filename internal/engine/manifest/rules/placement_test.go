@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Pods that a run waits for need a Node that takes them. The control plane has kubeadm's label and taint, and the machines have the labels and
@@ -68,11 +67,7 @@ func TestPlacement(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := manifests.Edit(t, manifests.Read(t, "../../../../configs/resource-sets.yaml"), tt.edit...)
-			o := input.LoadOptions{}
-			if tt.objects != "" {
-				o.Addons = []input.Source{{Name: "mine.yaml", Data: []byte(tt.objects)}}
-			}
-			c, err := manifests.Load(t, text, o)
+			c, err := loadBeside(t, text, tt.objects)
 			if tt.problem != "" {
 				require.ErrorContains(t, err, tt.problem)
 				return

@@ -58,20 +58,18 @@ func namespaceOf(d *manifest.Document) string {
 
 // refusePods says that the API server refuses the pods of the object.
 func (w podsOf) refusePods(report func(manifest.Problem), what, fix string) {
-	p := w.At
-	p.What, p.Fix = fmt.Sprintf("the API server refuses the pods of %s: %s", w.Title(), what), fix
+	refused := "the pods of " + w.Title()
 	if w.Kind() == "Pod" {
-		p.What = fmt.Sprintf("the API server refuses %s: %s", w.Title(), what)
+		refused = w.Title()
 	}
-	report(p)
+	report(w.problem(fmt.Sprintf("the API server refuses %s: %s", refused, what), fix))
 }
 
 // checkPods checks what the API server finds only when pods are made: their service account, priority, runtime and rights (the admission
 // plugins ServiceAccount, Priority, RuntimeClass and PodSecurity, "Admission Control in Kubernetes"). An object that only names what
 // nothing in the manifest makes is a warning: somebody may make it.
-func (c *checks) checkPods(documents []*manifest.Document) {
-	made := c.made()
-	for _, w := range c.workloads(documents) {
+func (c *checks) checkPods(workloads []podsOf, made madeObjects) {
+	for _, w := range workloads {
 		c.checkAccount(w, made)
 		c.checkPriority(w, made)
 		c.checkRuntime(w, made)
@@ -93,18 +91,19 @@ type madeObjects struct {
 	second     []*manifest.Document        // others that are to be that, too
 	runtimes   map[string]nodev1.RuntimeClass
 	namespaces map[string]*manifest.Document
-	told       map[string]bool // what is missing, and reported
+	core       map[string]*manifest.Document // objects of the core group, by KIND NAMESPACE/NAME
+	told       map[string]bool               // what is missing, and reported
 }
 
 // made returns the objects to which pods refer: those of the manifest, and those that kubeadm, EKS and every API server make.
 func (c *checks) made() madeObjects {
 	m := madeObjects{
-		map[string]bool{"kube-system/kube-proxy": true, "kube-system/coredns": true},
-		map[string]schedulingv1.PriorityClass{},
-		nil, nil,
-		map[string]nodev1.RuntimeClass{},
-		map[string]*manifest.Document{},
-		map[string]bool{},
+		accounts:   map[string]bool{"kube-system/kube-proxy": true, "kube-system/coredns": true},
+		priorities: map[string]schedulingv1.PriorityClass{},
+		runtimes:   map[string]nodev1.RuntimeClass{},
+		namespaces: map[string]*manifest.Document{},
+		core:       map[string]*manifest.Document{},
+		told:       map[string]bool{},
 	}
 	for name, number := range map[string]int32{"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000} {
 		m.priorities[name] = schedulingv1.PriorityClass{Value: number}
@@ -122,6 +121,9 @@ func (c *checks) made() madeObjects {
 
 func (m *madeObjects) add(reconcile bool, d *manifest.Document) {
 	name := d.Metadata("name")
+	if d.Group() == "" {
+		m.core[d.Kind()+" "+namespaceOf(d)+"/"+name] = d
+	}
 	switch d.Group() + "/" + d.Kind() {
 	case "/ServiceAccount":
 		m.accounts[namespaceOf(d)+"/"+name] = true
@@ -314,17 +316,19 @@ func (c *checks) checkSecurity(w podsOf, made madeObjects) {
 // checkSystemNamespace refuses a Pod Security Standard for kube-system: kube-proxy is privileged, and so are the static pods of the control plane.
 func (c *checks) checkSystemNamespace(made madeObjects) {
 	d := made.namespaces[metav1.NamespaceSystem]
-	if level, is := c.enforced(d); is {
-		p := d.At
-		p.What = fmt.Sprintf(
+	level, is := c.enforced(d)
+	if !is {
+		return
+	}
+	report := c.fail
+	if c.managed { // which may have no kube-proxy
+		report = c.warn
+	}
+	report(object{c, d}.problem(
+		fmt.Sprintf(
 			"the Namespace kube-system enforces the Pod Security Standard %s: the API server refuses the pods of kube-proxy, which are privileged",
 			level.Level,
-		)
-		p.Fix = "set the label " + podsecurity.EnforceLevelLabel + " to privileged"
-		report := c.fail
-		if c.managed { // which may have no kube-proxy
-			report = c.warn
-		}
-		report(p)
-	}
+		),
+		"set the label "+podsecurity.EnforceLevelLabel+" to privileged",
+	))
 }

@@ -21,27 +21,18 @@ type usedFile struct {
 
 // checkFiles checks what pods mount and read, for which the kubelet waits. What nothing in the manifest makes, and no other object names, is a
 // warning: a controller makes only what it is told to make, by a Certificate or an argument of a Job.
-func (c *checks) checkFiles(documents []*manifest.Document) {
+func (c *checks) checkFiles(workloads []podsOf, made madeObjects) {
 	if len(c.cluster.Charts) > 0 {
 		return
 	}
-	all, made := c.made(), map[string]*manifest.Document{}
-	for _, set := range c.cluster.ResourceSets {
-		for _, d := range set.Documents {
-			if d.Group() == "" {
-				made[d.Kind()+" "+namespaceOf(d)+"/"+d.Metadata("name")] = d
-			}
-		}
-	}
 	uses := map[string][]*manifest.Document{} // who uses what nothing makes
 	var missing []usedFile
-	workloads := c.workloads(documents)
 	for _, w := range workloads {
 		for _, f := range filesOf(w) {
 			title := f.kind + " " + w.namespace + "/" + f.name
-			if d := made[title]; d != nil {
+			if d := made.core[title]; d != nil {
 				c.checkKeys(w, d, f, title)
-			} else if !c.isForeign(w.namespace, all) && !c.systemFile(w.namespace, f.name) {
+			} else if !c.isForeign(w.namespace, made) && !c.systemFile(w.namespace, f.name) {
 				if uses[title] == nil {
 					f.of, f.title = w, title
 					missing = append(missing, f)
@@ -56,10 +47,10 @@ func (c *checks) checkFiles(documents []*manifest.Document) {
 		}) {
 			continue
 		}
-		p := f.of.At
-		p.What = fmt.Sprintf("the pods of %s do not start: %s%s: nothing in the manifest makes the %s", f.of.Title(), f.of.at, f.at, f.title)
-		p.Fix = "bring it too, or correct the name"
-		c.warn(p)
+		c.warn(f.of.problem(
+			fmt.Sprintf("the pods of %s do not start: %s%s: nothing in the manifest makes the %s", f.of.Title(), f.of.at, f.at, f.title),
+			"bring it too, or correct the name",
+		))
 	}
 }
 
@@ -78,10 +69,9 @@ func (c *checks) checkKeys(w podsOf, d *manifest.Document, f usedFile, title str
 			return is
 		})
 		if !has {
-			p := w.At
-			p.What = fmt.Sprintf("the pods of %s do not start: %s%s: the %s has no key %s", w.Title(), w.at, f.at, title, key)
-			p.Fix = "add the key, or correct it"
-			c.fail(p)
+			c.fail(w.problem(
+				fmt.Sprintf("the pods of %s do not start: %s%s: the %s has no key %s", w.Title(), w.at, f.at, title, key), "add the key, or correct it",
+			))
 		}
 	}
 }

@@ -15,9 +15,7 @@ func (c *checks) checkPodNetworks() {
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			report := func(path, what, fix string) {
-				p := d.At
-				p.What, p.Fix = fmt.Sprintf("%s: %s: %s", d.Title(), path, what), fix
-				c.fail(p)
+				c.fail(object{c, d}.problem(fmt.Sprintf("%s: %s: %s", d.Title(), path, what), fix))
 			}
 			switch {
 			case d.Kind() == "ConfigMap" && c.usesNodeBlocks():

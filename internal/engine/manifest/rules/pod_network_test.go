@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // The addresses of a pod network are those of the Cluster, and the cloud controller manager of a chart has a Node.
@@ -51,11 +50,7 @@ func TestPodNetworks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := manifests.Edit(t, manifests.Read(t, "../../../../configs/"+tt.file+".yaml"), tt.edit...)
-			o := input.LoadOptions{}
-			if tt.objects != "" {
-				o.Addons = []input.Source{{Name: "mine.yaml", Data: []byte(tt.objects)}}
-			}
-			c, err := manifests.Load(t, text, o)
+			c, err := loadBeside(t, text, tt.objects)
 			if tt.problem != "" {
 				require.ErrorContains(t, err, tt.problem)
 				return

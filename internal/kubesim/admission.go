@@ -193,11 +193,7 @@ func (c *Cluster) unreached(now time.Time, service Object) string {
 		if !strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") || c.broken(workload) {
 			continue
 		}
-		matches := true
-		for k, v := range selector {
-			matches = matches && labels[k] == v
-		}
-		if matches && !c.Running.IsZero() && now.Sub(c.Running) >= podsTake {
+		if selects(Object{"matchLabels": selector}, labels) && !c.Running.IsZero() && now.Sub(c.Running) >= podsTake {
 			return ""
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -72,9 +73,7 @@ func addressesOf(o Object) (all []string) {
 
 // nodePortsOf returns the node ports that a Service asks for, or has.
 func nodePortsOf(o Object) (all []float64) {
-	ports, _ := value(o, "spec", "ports").([]any)
-	for _, x := range ports {
-		p, _ := x.(Object)
+	for _, p := range list(o, "spec", "ports") {
 		if n, is := number(p["nodePort"]); is && n > 0 {
 			all = append(all, n)
 		}
@@ -97,17 +96,13 @@ func (c *Cluster) allocated(at place, o Object) (int, any) {
 			continue
 		}
 		for _, ip := range addressesOf(o) {
-			for _, has := range addressesOf(c.Objects[path]) {
-				if has == ip {
-					why = fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", ip, ip)
-				}
+			if slices.Contains(addressesOf(c.Objects[path]), ip) {
+				why = alreadyAllocated(ip)
 			}
 		}
 		for _, n := range nodePortsOf(o) {
-			for _, has := range nodePortsOf(c.Objects[path]) {
-				if has == n {
-					why = fmt.Sprintf("spec.ports.nodePort: Invalid value: %v: provided port is already allocated", n)
-				}
+			if slices.Contains(nodePortsOf(c.Objects[path]), n) {
+				why = fmt.Sprintf("spec.ports.nodePort: Invalid value: %v: provided port is already allocated", n)
 			}
 		}
 	}
@@ -115,6 +110,10 @@ func (c *Cluster) allocated(at place, o Object) (int, any) {
 		return 0, nil
 	}
 	return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("Service %q is invalid: %s", at.name, why))
+}
+
+func alreadyAllocated(ip string) string {
+	return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", ip, ip)
 }
 
 // otherFamily says which address or family of a Service the cluster does not have.
@@ -137,9 +136,9 @@ func (c *Cluster) otherFamily(o Object) string {
 			return fmt.Sprintf("spec.clusterIPs[%d]: Invalid value: %q: expected an %v value as indicated by `ipFamilies[%d]`", i, text, families[i], i)
 		}
 		if who := c.reserved(ip, o); who != "" {
-			return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", text, text)
+			return alreadyAllocated(text)
 		}
-		if inside := within(ip, blocks); !inside {
+		if len(blocks) > 0 && !slices.ContainsFunc(blocks, func(b netip.Prefix) bool { return b.Contains(ip) }) {
 			return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: the provided IP is not in the valid range %v", text, text, blocks)
 		}
 	}
@@ -156,25 +155,11 @@ func withoutFamily(o Object, families []any, blocks []netip.Prefix) string {
 		return `spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`
 	}
 	for i, family := range families {
-		has := false
-		for _, b := range blocks {
-			has = has || familyOf(b.Addr()) == family
-		}
-		if !has {
+		if !slices.ContainsFunc(blocks, func(b netip.Prefix) bool { return familyOf(b.Addr()) == family }) {
 			return fmt.Sprintf("spec.ipFamilies[%d]: Invalid value: %q: not configured on this cluster", i, family)
 		}
 	}
 	return ""
-}
-
-// within reports whether an address is in one of the blocks, or none is known.
-func within(ip netip.Addr, blocks []netip.Prefix) bool {
-	for _, b := range blocks {
-		if b.Contains(ip) {
-			return true
-		}
-	}
-	return len(blocks) == 0
 }
 
 func familyOf(ip netip.Addr) string {

@@ -101,12 +101,8 @@ func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
 func alone(pod Object) bool {
 	labels, _ := value(pod, "metadata", "labels").(Object)
 	for _, term := range list(pod, "spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution") {
-		wanted, _ := value(term, "labelSelector", "matchLabels").(Object)
-		matches := text(term, "topologyKey") == "kubernetes.io/hostname" && demands(labels, list(term, "labelSelector", "matchExpressions"), true)
-		for k, v := range wanted {
-			matches = matches && labels[k] == v
-		}
-		if matches && term["labelSelector"] != nil {
+		selector, given := term["labelSelector"].(Object)
+		if given && text(term, "topologyKey") == "kubernetes.io/hostname" && selects(selector, labels) {
 			return true
 		}
 	}

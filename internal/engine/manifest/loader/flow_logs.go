@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // noFlowLogs is the value of the annotation flow-logs that deletes a flow log.

@@ -83,7 +83,6 @@ func newLoader(o input.LoadOptions) *loader {
 
 // loader holds the state and the results of one Load.
 type loader struct {
-	sources    []input.Source
 	options    input.LoadOptions
 	begin      manifest.Position // start of the input
 	kinds      map[string]kind
@@ -141,9 +140,8 @@ func (l *loader) read(sources []input.Source) {
 
 // documents splits the sources, and replaces their variables.
 func (l *loader) documents(sources []input.Source) (all []yamldoc.Document) {
-	l.sources = sources
-	sources = slices.DeleteFunc(slices.Clone(sources), l.takeUnrendered)
-	v, templates := yamldoc.NewVariables(&l.options, sources)
+	manifests := slices.DeleteFunc(slices.Clone(sources), func(s input.Source) bool { return l.takeUnrendered(s, sources) })
+	v, templates := yamldoc.NewVariables(&l.options, manifests)
 	for _, t := range templates {
 		found, problems := yamldoc.Split(v.Expand(t))
 		l.unreadable = l.unreadable || len(problems) > 0

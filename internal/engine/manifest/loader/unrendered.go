@@ -167,10 +167,10 @@ const (
 )
 
 // takeUnrendered reports a source that is input of another tool.
-func (l *loader) takeUnrendered(s input.Source) bool {
+func (l *loader) takeUnrendered(s input.Source, all []input.Source) bool {
 	found, ok := unrendered(s)
 	if ok {
-		if l.beside(s) {
+		if besideManifests(s, all) {
 			found.fix = "leave it out, and name the manifests one by one, each with -f; or " + found.fix
 		}
 		l.fail(manifest.Problem{Position: manifest.Position{File: s.Name, Line: found.line}, What: found.what, Fix: found.fix})
@@ -179,9 +179,9 @@ func (l *loader) takeUnrendered(s input.Source) bool {
 	return ok
 }
 
-// beside reports whether other files of the input, in the same folder, have objects: then the folder was given, and not the file.
-func (l *loader) beside(s input.Source) bool {
-	return slices.ContainsFunc(l.sources, func(other input.Source) bool {
+// besideManifests reports whether a file is in one folder with manifests: then -f names the folder, and not the file.
+func besideManifests(s input.Source, all []input.Source) bool {
+	return slices.ContainsFunc(all, func(other input.Source) bool {
 		_, tool := unrendered(other)
 		return other.Name != s.Name && filepath.Dir(other.Name) == filepath.Dir(s.Name) && !tool
 	})

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,6 +78,23 @@ func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 		out = append(out, types.TagSpecification{ResourceType: kind, Tags: t.EC2()})
 	}
 	return out
+}
+
+// TagCommand returns the command of the AWS CLI that adds tags to a resource: to one of EC2 by its ID, to one of Elastic Load Balancing or EKS
+// by its ARN. The tags are pairs of a key and a value.
+func TagCommand(id string, pairs ...string) string {
+	form, before := "Key=%s,Value=%s", "aws ec2 create-tags --resources "
+	switch {
+	case strings.HasPrefix(id, "arn:") && strings.Contains(id, ":eks:"):
+		form, before = "%s=%s", "aws eks tag-resource --resource-arn "
+	case strings.HasPrefix(id, "arn:"):
+		before = "aws elbv2 add-tags --resource-arns "
+	}
+	command := before + id + " --tags"
+	for pair := range slices.Chunk(pairs, 2) {
+		command += fmt.Sprintf(" "+form, pair[0], pair[1])
+	}
+	return command
 }
 
 // FromEC2 converts the tags of an EC2 resource.

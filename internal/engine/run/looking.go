@@ -59,6 +59,7 @@ func (l *Looking) Look(ctx context.Context) error {
 		l.plan,
 		l.checkStopped,
 		l.unlessStopped(l.checkNodes),
+		l.findLostParts,
 		l.findLostTags,
 		l.unlessStopped(l.checkControlPlane),
 		l.unlessStopped(l.checkQuorum),

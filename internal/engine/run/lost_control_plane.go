@@ -116,7 +116,7 @@ func (l *Looking) hiddenMachine(id string, tags cloud.Tags) error {
 		return fmt.Errorf("the machine %s of the control plane exists, but not in the VPC of the manifest: set spec.network.vpc to the VPC of the cluster", id)
 	}
 	return fmt.Errorf("the machine %s of the control plane exists, but does not have the tags of the cluster. Restore them:\n"+
-		"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s", id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, topology.RoleControlPlane)
+		"  %s", id, cloud.TagCommand(id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, topology.RoleControlPlane))
 }
 
 // goneMachines describes the machines of the control plane that were terminated. AWS shows them for

@@ -20,9 +20,6 @@ import (
 // runs kubeadm init, it would create a second cluster.
 func (l *Looking) findLostTags(ctx context.Context) error {
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	if err := l.findLostParts(ctx); err != nil {
-		return err
-	}
 	var created []plan.ID
 	var groups []string
 	for _, s := range l.Plan.Steps {
@@ -74,6 +71,7 @@ func lostParts() []string {
 // findLostParts returns an error if the plan creates a part of an existing network, and a resource of that kind is there that has lost its
 // tags.
 func (l *Looking) findLostParts(ctx context.Context) error {
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	created := map[string]bool{}
 	for _, s := range l.Plan.Steps {
 		if s.Action == plan.Create && slices.Contains(lostParts(), s.Resource.Kind()) {
@@ -125,8 +123,8 @@ func findLostVPC(ctx context.Context, c *cloud.Clients, deep depth) error {
 // lostVPC is the error for a VPC that has lost its tags.
 func lostVPC(c *cloud.Clients, subnet, vpc string) error {
 	return fmt.Errorf("subnet %s has the tags of the cluster, but its VPC, %s, does not. If it is the VPC of the cluster, restore its tags:\n"+
-		"  aws ec2 create-tags --resources %[2]s --tags Key=%s,Value=%s Key=%s,Value=%s\n"+
-		"otherwise remove the tag %[3]s from the subnet", subnet, vpc, c.OwnerTag(), cloud.Owned, cloud.ResourceTag, "vpc")
+		"  %s\notherwise remove the tag %s from the subnet",
+		subnet, vpc, cloud.TagCommand(vpc, c.OwnerTag(), cloud.Owned, cloud.ResourceTag, "vpc"), c.OwnerTag())
 }
 
 // lostTags returns a RefusedError with the instances that have lost tags. first is the
@@ -145,8 +143,8 @@ func (l *Looking) lostTags(tags map[string]cloud.Tags, first string, created []p
 		reasons = append(
 			reasons,
 			fmt.Errorf("instance %s uses the security groups of the cluster, but does not have its tags. If it is a machine of the cluster, restore them:\n"+
-				"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s Key=%s,Value=%s\n"+
-				"otherwise give it a Name tag or other security groups", id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, replaces),
+				"  %s\notherwise give it a Name tag or other security groups",
+				id, cloud.TagCommand(id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, string(replaces))),
 		)
 	}
 	if len(reasons) == 0 {

@@ -292,26 +292,23 @@ func (s *foreignSearch) add(f plan.ForeignResource, tags cloud.Tags) {
 // restoreCommand returns the command that restores the tags by which a deletion finds a
 // resource.
 func (s *foreignSearch) restoreCommand(f plan.ForeignResource) string {
-	tags := fmt.Sprintf("--tags Key=%s,Value=%s", s.c.OwnerTag(), cloud.Owned)
-	switch {
-	case f.Kind == autoscaling.GroupKind:
+	owner := s.c.OwnerTag()
+	switch f.Kind {
+	case autoscaling.GroupKind:
 		return fmt.Sprintf(
 			"aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=%s,Value=%s,PropagateAtLaunch=true",
 			f.ID,
-			s.c.OwnerTag(),
+			owner,
 			cloud.Owned,
 		)
-	case strings.HasPrefix(f.ID, "arn:") && strings.Contains(f.ID, ":eks:"):
-		return fmt.Sprintf("aws eks tag-resource --resource-arn %s --tags %s=%s", f.ID, s.c.OwnerTag(), cloud.Owned)
-	case strings.HasPrefix(f.ID, "arn:"):
-		return "aws elbv2 add-tags --resource-arns " + f.ID + " " + tags
-	case f.Kind == elb.ClassicLoadBalancerKind:
-		return "aws elb add-tags --load-balancer-names " + f.ID + " " + tags
+	case elb.ClassicLoadBalancerKind:
+		return elb.ClassicTagCommand(f.ID, owner, cloud.Owned)
 	}
-	if id := s.missing(f.Kind); id != "" {
-		tags += fmt.Sprintf(" Key=%s,Value=%s", cloud.ResourceTag, id)
+	tags := []string{owner, cloud.Owned}
+	if id := s.missing(f.Kind); id != "" && !strings.HasPrefix(f.ID, "arn:") {
+		tags = append(tags, cloud.ResourceTag, string(id))
 	}
-	return "aws ec2 create-tags --resources " + f.ID + " " + tags
+	return cloud.TagCommand(f.ID, tags...)
 }
 
 // missing returns the ID of the only resource of a kind that the graph has and AWS does not

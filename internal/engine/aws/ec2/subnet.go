@@ -159,13 +159,9 @@ func (s *Subnet) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal s
 	for _, x := range all {
 		if x.CIDR == s.CIDR && len(x.Tags) == 0 {
 			return fmt.Sprintf(
-				"the subnet %s has this block, and no tags. If it is the cluster's, restore them: aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s "+
-					"Key=%s,Value=%s; otherwise use another block",
+				"the subnet %s has this block, and no tags. If it is the cluster's, restore them: %s; otherwise use another block",
 				x.ID,
-				c.OwnerTag(),
-				cloud.Owned,
-				cloud.ResourceTag,
-				s.Tags[cloud.ResourceTag],
+				cloud.TagCommand(x.ID, c.OwnerTag(), cloud.Owned, cloud.ResourceTag, s.Tags[cloud.ResourceTag]),
 			), nil
 		}
 		if other, bad := netip.ParsePrefix(x.CIDR); bad == nil && other.Overlaps(block) {

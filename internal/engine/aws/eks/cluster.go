@@ -135,12 +135,12 @@ func (e *Cluster) Identify(ctx context.Context, c *cloud.Clients, _ *ClusterStat
 		return nil, err
 	case !e.Adopt && s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
 		return nil, fmt.Errorf(
-			"an EKS cluster named %s exists that does not have the tag %s=%s: add it if it is this cluster (aws eks tag-resource --resource-arn %s --tags %[2]s=%[3]s), "+
+			"an EKS cluster named %s exists that does not have the tag %s=%s: add it if it is this cluster (%s), "+
 				"or set another name in spec.eksClusterName",
 			e.Name,
 			e.ClusterTag,
 			cloud.Owned,
-			s.ID,
+			cloud.TagCommand(s.ID, e.ClusterTag, cloud.Owned),
 		)
 	}
 	return e.withAlias(ctx, c, s)

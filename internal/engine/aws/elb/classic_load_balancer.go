@@ -107,8 +107,8 @@ func (l *ClassicLoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ 
 		}
 		if x.Tags[c.OwnerTag()] != cloud.Owned {
 			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s: add it if it is the cluster's "+
-				"(aws elb add-tags --load-balancer-names %[1]s --tags Key=%[2]s,Value=%[3]s), or set another name in spec.controlPlaneLoadBalancer.name",
-				l.Name, c.OwnerTag(), cloud.Owned)
+				"(%s), or set another name in spec.controlPlaneLoadBalancer.name",
+				l.Name, c.OwnerTag(), cloud.Owned, ClassicTagCommand(l.Name, c.OwnerTag(), cloud.Owned))
 		}
 		return &x, nil
 	}
@@ -405,4 +405,9 @@ func classicLoadBalancerKind() *kind.Kind {
 		Refers: func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status: func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
 	})
+}
+
+// ClassicTagCommand returns the command of the AWS CLI that adds a tag to a classic load balancer, as cloud.TagCommand does for others.
+func ClassicTagCommand(name, key, value string) string {
+	return fmt.Sprintf("aws elb add-tags --load-balancer-names %s --tags Key=%s,Value=%s", name, key, value)
 }

@@ -165,8 +165,8 @@ func (l *LoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ *LoadBa
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
 		return nil, fmt.Errorf("load balancer %s does not have the tag %s=%s: add it if it is the cluster's "+
-			"(aws elbv2 add-tags --resource-arns %s --tags Key=%[2]s,Value=%[3]s), or set another name in spec.controlPlaneLoadBalancer.name",
-			l.Name, c.OwnerTag(), cloud.Owned, s.ID)
+			"(%s), or set another name in spec.controlPlaneLoadBalancer.name",
+			l.Name, c.OwnerTag(), cloud.Owned, cloud.TagCommand(s.ID, c.OwnerTag(), cloud.Owned))
 	}
 	return s, nil
 }

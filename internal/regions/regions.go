@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Quorum returns how many of its members etcd needs.
+func Quorum(members int) int { return members/2 + 1 }
+
 // LostControlPlaneError says that a cluster was begun, and that no machine of its control plane exists
 // any more: a run would begin another, empty cluster at the same address.
 type LostControlPlaneError struct {
@@ -108,7 +111,7 @@ func (e *NoQuorumError) Error() string {
 	return fmt.Sprintf(
 		"the machines run, but etcd has no quorum: it needs %d of its %d members, and has at most %d. What is left of its data is on these machines: "+
 			"terminate none. 'cluster create' with the manifest says what can be done",
-		e.Members/2+1,
+		Quorum(e.Members),
 		e.Members,
 		e.Left,
 	)
@@ -119,5 +122,5 @@ func (e *LostQuorumError) needs() string {
 	if e.Members == 1 {
 		return "its only member"
 	}
-	return fmt.Sprintf("%d of its %d members", e.Members/2+1, e.Members)
+	return fmt.Sprintf("%d of its %d members", Quorum(e.Members), e.Members)
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // lastPatches are the newest patch releases of Kubernetes that were known when this

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // mapping collects the entries of a YAML mapping in order. Empty values are omitted.

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Etcd returns the diagnosis of a check of etcd's members that does not end, because the API server
@@ -37,7 +38,7 @@ func Etcd(had []string, wanted int) graph.Diagnosis {
 // quorum says how many of its members etcd needs, and which machines of the control plane are left.
 func quorum(running []string, wanted int) string {
 	slices.Sort(running)
-	need := wanted/2 + 1
+	need := plan.Quorum(wanted)
 	machines := strings.Join(running, ", ")
 	if len(running) < need {
 		return fmt.Sprintf("etcd has lost its quorum, if it had %s: it needs %d, and only %s (%s). Another run does not repair that. "+

@@ -58,20 +58,14 @@ func PoolNodes(n *incluster.PoolNodes) graph.Diagnosis {
 func NodeGroup(api *incluster.API, of func() (eks.NodeGroupState, bool)) graph.Diagnosis {
 	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
 		group, ok := of()
-		if !ok || group.ScalingGroup == "" {
+		if !ok {
 			return nil, ""
 		}
-		machines, err := ec2.InstancesOfGroup(ctx, c, group.ScalingGroup)
-		if err != nil || len(machines) == 0 {
+		m, ok := incluster.LateMachine(ctx, c, api, group)
+		if !ok {
 			return nil, ""
 		}
-		late := machines[0]
-		if nodes, err := incluster.Nodes(ctx, c, api); err == nil {
-			if at := slices.IndexFunc(machines, func(m *ec2.InstanceState) bool { n := nodes.Of(*m); return n == nil || !n.Ready }); at >= 0 {
-				late = machines[at]
-			}
-		}
-		return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: *late}, api: api}).check(ctx)
+		return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: m}, api: api}).check(ctx)
 	}
 }
 

@@ -189,7 +189,7 @@ func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last b
 			ctx = cloud.Live(ctx)
 		}
 		var failed *FailedError
-		if errors.As(err, &failed) && len(failed.Findings) == 0 && !a.deleted {
+		if errors.As(err, &failed) && !a.deleted {
 			failed.Findings, failed.Command = a.diagnose(ctx)
 		}
 		if last || err != nil {

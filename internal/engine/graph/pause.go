@@ -42,7 +42,7 @@ const stuckAfter = 3 * time.Minute
 // stuck returns the error of Executor.Stuck if it is time to call it.
 func (a *attempt) stuck(ctx context.Context) error {
 	clock := a.x.Cloud.Clock
-	if a.x.Stuck == nil || a.announced == "" || clock.Since(a.began) < max(stuckAfter, 2*a.expected()) {
+	if a.x.Stuck == nil || a.announced != plan.Deleting || clock.Since(a.began) < max(stuckAfter, 2*a.expected()) {
 		return nil
 	}
 	if !a.x.looking.TryLock() { // another resource looks

@@ -165,7 +165,7 @@ func checkQuorum(members []etcdMember, without int, healthy []corev1.Pod) error 
 	if members[without].IsLearner {
 		return nil
 	}
-	quorum, voters := (len(members)-1)/2+1, 0
+	quorum, voters := plan.Quorum(len(members)-1), 0
 	var unhealthy []string
 	for n, m := range members {
 		switch is := slices.ContainsFunc(healthy, func(p corev1.Pod) bool { return p.Spec.NodeName == m.Name }); {

@@ -99,14 +99,36 @@ func (n *PoolNodes) Find(ctx context.Context, c *cloud.Clients) (*PoolNodesState
 	if s == nil || err != nil {
 		return nil, err
 	}
-	all, err := Nodes(ctx, c, n.API)
-	if err != nil {
+	if err := s.findNodes(ctx, c, n.API); err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+// findNodes looks up the Nodes of the machines.
+func (s *PoolNodesState) findNodes(ctx context.Context, c *cloud.Clients, api *API) error {
+	all, err := Nodes(ctx, c, api)
+	if err != nil {
+		return err
 	}
 	for i := range s.Machines {
 		s.Machines[i].Node = all.Of(s.Machines[i].InstanceState)
 	}
-	return s, nil
+	return nil
+}
+
+// LateMachine returns a machine of a node group that has not joined or, if all have, one whose Node is not ready; any one if the API server does not
+// answer, or all are ready. It returns false for a node group without machines.
+func LateMachine(ctx context.Context, c *cloud.Clients, api *API, group eks.NodeGroupState) (ec2.InstanceState, bool) {
+	s, err := machinesOfNodeGroup(ctx, c, group, false)
+	if s == nil || err != nil || len(s.Machines) == 0 {
+		return ec2.InstanceState{}, false
+	}
+	_ = s.findNodes(ctx, c, api) // without the API server, no Node is known
+	if m, late := s.First(); late {
+		return m.InstanceState, true
+	}
+	return s.Machines[0].InstanceState, true
 }
 
 // machines lists the machines of the pool as they are now: Auto Scaling may have replaced some since

@@ -3,9 +3,9 @@ package manifest
 import (
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // HelmChartProxy is the object as CAAPH v0.5.3 has it (api/v1alpha1/helmchartproxy_types.go).

@@ -79,7 +79,7 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, fmt.Errorf("terminated machines of the cluster: %w", err)
 	}
 	e.Lost = l.describeGone(gone)
-	few := len(e.Left) < e.Members/2+1
+	few := len(e.Left) < plan.Quorum(e.Members)
 	answers := errors.As(l.unanswered, new(apierrors.APIStatus)) // it is there, and etcd does not serve it
 	if len(e.Lost)+len(e.Stopped) == 0 || !few && !answers {
 		return nil, nil
@@ -96,13 +96,11 @@ func (l *Looking) lastWorked(ctx context.Context) (at time.Time, err error) {
 	if l.Cloud.Lock != nil {
 		at = l.Cloud.Lock.Worked()
 	} else {
-		last, err := l.Cloud.LastRun(cloud.InSnapshot(cloud.ReadOnly(ctx)))
-		if err != nil && !cloud.Denied(err) {
+		last, err := l.lastRun(ctx)
+		if err != nil {
 			return at, err
 		}
-		if last != nil {
-			at = last.Worked
-		}
+		at = last.Worked
 	}
 	if at.Before(l.Inventory.EtcdSince) {
 		return time.Time{}, nil

@@ -281,7 +281,7 @@ func (p *power) idle() bool {
 // lostQuorum reports whether machines of the control plane were lost while the cluster was stopped, and etcd has no quorum without them: the
 // API server does not answer, also after the others have started.
 func (p *power) lostQuorum() bool {
-	return p.before != nil && !p.managed && len(p.members()) < p.before.Members/2+1
+	return p.before != nil && !p.managed && len(p.members()) < plan.Quorum(p.before.Members)
 }
 
 // connect reads how the API server of a self-managed cluster is reached.

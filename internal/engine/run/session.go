@@ -125,11 +125,8 @@ func (s *Session) Unlock(ctx context.Context) {
 	ctx, cancel := s.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), limit, nil)
 	defer cancel()
 	nothing := s.deleted || s.Cloud.Lock.IsFirst() && s.Cloud.Stats().Writes.Load() == 0 && s.Cloud.Lock.Manager() == nil
-	if err := s.Cloud.Lock.Release(
-		ctx,
-		cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing, Worked: s.worked},
-	); err != nil &&
-		!errors.Is(err, cloud.ErrLockLost) {
+	ending := cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing, Worked: s.worked}
+	if err := s.Cloud.Lock.Release(ctx, ending); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		s.Warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
 }

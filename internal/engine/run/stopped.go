@@ -23,13 +23,11 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 	case l.Cloud.Lock != nil:
 		stopped = l.Cloud.Lock.Stopped()
 	case l.looksStopped():
-		last, err := l.Cloud.LastRun(cloud.InSnapshot(cloud.ReadOnly(ctx)))
-		if err != nil && !cloud.Denied(err) {
+		last, err := l.lastRun(ctx)
+		if err != nil {
 			return err
 		}
-		if last != nil {
-			stopped = last.Stopped
-		}
+		stopped = last.Stopped
 	}
 	if stopped != nil && l.Stopped == nil && !l.Shows && l.runsAgain(stopped) {
 		if planned := len(l.Plan.Steps) > 0; planned { // before, the sizes of pools are not known
@@ -45,6 +43,18 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 		return nil
 	}
 	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Region: l.Cluster.Region, Since: *l.Stopped}}}
+}
+
+// lastRun returns the record of the last run, for a plan, which has no lock; an empty one if there is none, or the caller may not read it.
+func (l *Looking) lastRun(ctx context.Context) (cloud.Holder, error) {
+	last, err := l.Cloud.LastRun(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	switch {
+	case err != nil && !cloud.Denied(err):
+		return cloud.Holder{}, err
+	case last == nil:
+		return cloud.Holder{}, nil
+	}
+	return *last, nil
 }
 
 // runsAgain reports whether the machines of a cluster that was stopped run: somebody has started them, or "cluster start" has, and then failed

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Health is the result of the MachineHealthChecks of the manifest.
@@ -79,7 +80,7 @@ func (h *Health) AddReused(m *manifest.Cluster, inv Inventory, nodes *incluster.
 		}
 		for _, x := range chosen {
 			switch {
-			case g.controlPlane && ready < others/2+1:
+			case g.controlPlane && ready < plan.Quorum(others):
 				h.Remarks = append(
 					h.Remarks,
 					fmt.Sprintf(
@@ -256,7 +257,7 @@ func (c healthCheck) chooseControlPlane(all, unhealthy []ec2.InstanceState) (cho
 	switch {
 	case others == 0:
 		return nil, unhealthy[0].ID + " is unhealthy, but it is the only machine of the control plane"
-	case stacked && ready < others/2+1:
+	case stacked && ready < plan.Quorum(others):
 		return nil, fmt.Sprintf(
 			"%s is unhealthy, but of the %d other machines of the control plane only %d have a ready Node: without it, etcd would have no quorum",
 			unhealthy[0].ID,

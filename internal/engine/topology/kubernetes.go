@@ -239,7 +239,7 @@ func (in inputs) needsStopped() bool {
 		}
 	}
 	_, stacked := in.etcdCertificates()
-	return stacked && running < members/2+1
+	return stacked && running < plan.Quorum(members)
 }
 
 // controlPlanes is how many machines the control plane has, or should have if that is more.

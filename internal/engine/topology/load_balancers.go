@@ -243,18 +243,21 @@ func (in inputs) unbalanced(net network, x group, zone string) error {
 	if !x.controlPlane || zone == "" || in.m.External {
 		return nil
 	}
-	for path, lb := range map[string]*infrav1.AWSLoadBalancerSpec{
-		"spec.controlPlaneLoadBalancer": in.spec.ControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer": in.spec.SecondaryControlPlaneLoadBalancer,
+	for _, x := range []struct {
+		path string
+		lb   *infrav1.AWSLoadBalancerSpec
+	}{
+		{"spec.controlPlaneLoadBalancer", in.spec.ControlPlaneLoadBalancer}, {"spec.secondaryControlPlaneLoadBalancer", in.spec.SecondaryControlPlaneLoadBalancer},
 	} {
-		if lb == nil || in.existsAlready(lb) || lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB && lb.CrossZoneLoadBalancing {
+		if x.lb == nil || in.existsAlready(x.lb) || x.lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB && x.lb.CrossZoneLoadBalancing {
 			continue
 		}
-		zones, known := in.zonesOf(net, lb)
+		zones, known := net.zonesOf(x.lb.Subnets)
 		if !known || slices.Contains(zones, zone) {
 			continue
 		}
 		return fmt.Errorf("%s: machines of the control plane are in %s, and the load balancer has subnets in %s only: it would forward nothing to them: "+
-			"add a subnet in %[2]s, or keep the machines in its zones", in.m.Origin(in.m.InfraObject(), path+".subnets"), zone, strings.Join(zones, ", "))
+			"add a subnet in %[2]s, or keep the machines in its zones", in.m.Origin(in.m.InfraObject(), x.path+".subnets"), zone, strings.Join(zones, ", "))
 	}
 	return nil
 }
@@ -267,29 +270,37 @@ func (in inputs) existsAlready(lb *infrav1.AWSLoadBalancerSpec) bool {
 	return in.inv.Balancers[in.classicName(lb)]
 }
 
-// zonesOf returns the zones of the subnets that the manifest lists for a load balancer, and whether it does and all are known.
-func (in inputs) zonesOf(net network, lb *infrav1.AWSLoadBalancerSpec) (zones []string, known bool) {
-	for _, name := range lb.Subnets {
-		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(name) })
-		if i < 0 || net.subnets[i].zone == "" {
+// zonesOf returns the zones of subnets of the manifest; known is false if there are none, or the zone of one is not known.
+func (n network) zonesOf(names []string) (zones []string, known bool) {
+	for _, name := range names {
+		s, ok := n.named(name)
+		if !ok || s.zone == "" {
 			return nil, false
 		}
-		zones = append(zones, net.subnets[i].zone)
+		zones = append(zones, s.zone)
 	}
 	return zones, len(zones) > 0
+}
+
+// named returns the subnet with a name or an ID.
+func (n network) named(name string) (subnet, bool) {
+	if i := slices.IndexFunc(n.subnets, func(s subnet) bool { return s.is(name) }); i >= 0 {
+		return n.subnets[i], true
+	}
+	return subnet{}, false
 }
 
 // balancerSubnets lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
 func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for n, name := range spec.Subnets {
-		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(name) })
+		s, ok := net.named(name)
 		switch {
-		case i >= 0 && !net.subnets[i].public && !internal(spec) && net.subnets[i].ref.Desired() != nil:
+		case ok && !s.public && !internal(spec) && s.ref.Desired() != nil:
 			return nil, fmt.Errorf("%s: the subnet %s is private, and the load balancer is internet-facing: clients do not reach it there: "+
 				"list public subnets, or set scheme: internal", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("%s.subnets[%d]", path, n)), name)
-		case i >= 0:
-			out = append(out, net.subnets[i].ref)
+		case ok:
+			out = append(out, s.ref)
 		case strings.HasPrefix(name, "subnet-"):
 			out = append(out, lookupInVPC(g, in, net.vpc, plan.ID("subnet/"+name), ec2.SubnetByID(net.vpc, name), in.m.InfraObject(), path+".subnets"))
 		default:

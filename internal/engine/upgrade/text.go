@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 

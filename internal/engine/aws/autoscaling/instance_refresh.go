@@ -129,9 +129,6 @@ func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupS
 	case over:
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c plan.Change) bool { return c.Field == "machines" })].Have)
 	}
-	if p := g.suspendsRefresh(); p != "" {
-		return nil, errors.New(withoutRefresh(p))
-	}
 	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling, Preferences: &types.RefreshPreferences{}}
 	if p := g.Spec.RefreshPreferences; p != nil {
 		in.Preferences = &types.RefreshPreferences{
@@ -164,12 +161,6 @@ func (g *Group) suspendsRefresh() string {
 		}
 	}
 	return ""
-}
-
-// withoutRefresh says what to do about a suspended process that an instance refresh needs.
-func withoutRefresh(process string) string {
-	return fmt.Sprintf("the manifest suspends the process %s, without which AWS replaces no machine: remove it from spec.suspendProcesses, or set "+
-		"spec.refreshPreferences.disable", process)
 }
 
 // cancelRefresh cancels the instance refresh in progress. AWS finishes the replacements that it

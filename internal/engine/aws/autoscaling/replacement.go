@@ -150,7 +150,8 @@ func (g *Group) diffOutdated(have *GroupState, old []string, d *plan.Diff) {
 		machines += ", after instance refresh " + have.Refresh.String()
 	}
 	if p := g.suspendsRefresh(); p != "" {
-		d.Fixed("machines", machines, "all of version "+g.version(), withoutRefresh(p))
+		d.Fixed("machines", machines, "all of version "+g.version(), "the manifest suspends the process "+p+", without which AWS replaces no machine: "+
+			"remove it from spec.suspendProcesses, or set spec.refreshPreferences.disable")
 		return
 	}
 	d.Set("machines", machines, "all of version "+g.version())

@@ -97,7 +97,7 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 	if err != nil {
 		return nil, err
 	}
-	everything := []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}}
+	everything := []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String(AnywhereIPv4)}}}}
 	return &SecurityGroupState{
 		Object: identity.Object{ID: aws.ToString(out.GroupId), Tags: g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description, Egress: everything,
 	}, nil

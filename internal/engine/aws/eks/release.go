@@ -124,7 +124,7 @@ func (g *NodeGroup) goesBack(have *NodeGroupState) bool {
 	return slices.Compare(releaseNumbers(g.Release), releaseNumbers(have.Release)) < 0
 }
 
-// releaseNumbers returns what orders release versions: the date, or or the version, for Bottlerocket.
+// releaseNumbers returns what orders release versions: the date or, for Bottlerocket, the version.
 func releaseNumbers(release string) (numbers []int) {
 	version, rest, _ := strings.Cut(release, "-")
 	if date, err := strconv.Atoi(strings.ReplaceAll(rest, ".", "")); err == nil && len(rest) >= len("20060102") && strings.Trim(rest, "0123456789.") == "" &&

@@ -69,7 +69,7 @@ func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, std
 	return cmd, stdout, stderr
 }
 
-// limited returns a context for one command, which takes seconds. One that hangs fails with what it waits for.
+// limited returns a context with a time limit for one command. A command that hangs is ended, and the test shows what it was waiting for.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)

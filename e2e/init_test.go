@@ -15,16 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a package may allocate before main begins, and what ours may: expressions are compiled, and tables are made, when they are first
-// used. 100 KiB take about half a millisecond. How large maps become depends on chance, so there is room between what has to be listed and
-// what may not be.
+// How much a package may allocate before main begins. Our packages compile expressions and make tables when they are first used. 100 KiB take
+// about half a millisecond. The sizes of maps vary, so a package must be listed from 200 KiB on, and may be from 100 KiB on.
 const (
 	mostUnlisted = 200 << 10
 	leastListed  = 100 << 10
 	mostOfOurs   = 4 << 10
 )
 
-// initialised has the packages that allocate so much before main begins, and why they are linked.
+// initialised lists the packages that allocate more, and why they are linked.
 func initialised() map[string]string {
 	const (
 		client = "a client of AWS: its operations, with generated schemas"
@@ -50,7 +49,7 @@ func initialised() map[string]string {
 	}
 }
 
-// TestInitialisation lists what packages allocate before main begins: every command pays for it.
+// TestInitialisation limits what packages allocate before main begins, because every command pays for it.
 func TestInitialisation(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary(t), "version")
 	var trace bytes.Buffer

@@ -59,7 +59,7 @@ type Holder struct {
 	Manager *plan.Manager `json:"manager,omitempty"`
 	// Stopped says that the machines are stopped. Every run copies it, too.
 	Stopped *Stopped `json:"stopped,omitempty"`
-	// Worked is when a run last ended with the whole control plane ready. Every run copies it, too.
+	// Worked is when a run last found all machines of the control plane ready. Each run copies it to its own record.
 	Worked time.Time `json:"worked,omitzero"`
 
 	version int64         // of the record: 1 when it is created, and one more after every write
@@ -205,7 +205,7 @@ func (l *Lock) IsFirst() bool { return l.self.Epoch == 1 }
 // manage it.
 func (l *Lock) Manager() *plan.Manager { return l.self.Manager }
 
-// Worked returns when a run last ended with the whole control plane ready; zero if none has.
+// Worked returns when a run last found all machines of the control plane ready; zero if none has.
 func (l *Lock) Worked() time.Time { return l.self.Worked }
 
 // SetManager records the management cluster that manages the cluster from now on; nil if
@@ -245,7 +245,7 @@ type Ending struct {
 	Unknown bool
 	// Nothing: the cluster has no resources, so that no record has to remain.
 	Nothing bool
-	// Worked is when all machines of the control plane were ready; zero if the run does not know.
+	// Worked is when this run found all machines of the control plane ready; zero if it did not.
 	Worked time.Time
 }
 

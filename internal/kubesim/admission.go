@@ -165,7 +165,7 @@ func concerns(hook Object, at place) bool {
 	})
 }
 
-// answers reports whether the pods of a webhook's service run. The port of a webhook is 443 by default (pkg/apis/admissionregistration/v1).
+// answers reports whether the Service of a webhook can be reached.
 func (c *Cluster) answers(now time.Time, hook Object) bool {
 	service, _ := value(hook, "clientConfig", "service").(Object)
 	return value(hook, "clientConfig", "url") != nil || c.unreached(now, service) == ""

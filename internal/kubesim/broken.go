@@ -30,8 +30,8 @@ func (c *Cluster) brokenImage(pod Object) (container, image, how string) {
 	return "", "", ""
 }
 
-// broken reports whether the pods of a workload do not run: because of an image, because the API server refuses them, or because they wait for
-// something that they mount.
+// broken reports whether the pods of a workload do not run: because of an image, because the API server refuses them, or because a ConfigMap,
+// Secret or claim is missing.
 func (c *Cluster) broken(workload Object) bool {
 	return c.badImage(workload) || c.refusedPods(workload) != "" || c.withoutFiles(text(workload, "metadata", "namespace"), template(workload)) != ""
 }

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// flannelExits says why flannel ends when it starts; "" if it does not. With --kube-subnet-mgr it takes the block of its Node, which has to be in the
-// network of its configuration (pkg/subnet/kube/kube.go of flannel v0.27: "pod cidr not assigned", "doesn't contain … PodCIDR of the … node";
-// https://github.com/flannel-io/flannel/issues/1983).
+// flannelExits returns why flannel exits when it starts; "" if it does not. With --kube-subnet-mgr it uses the pod CIDR block of its Node,
+// which has to be within its configured network (pkg/subnet/kube/kube.go of flannel v0.27: "pod cidr not assigned", "doesn't contain … PodCIDR
+// of the … node"; https://github.com/flannel-io/flannel/issues/1983).
 func (c *Cluster) flannelExits(workload Object) string {
 	if !strings.Contains(fmt.Sprint(value(workload, "spec", "template", "spec", "containers")), "--kube-subnet-mgr") {
 		return ""

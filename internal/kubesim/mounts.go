@@ -8,8 +8,9 @@ type use struct {
 	keys       []string
 }
 
-// withoutFiles says what a pod waits for: a ConfigMap, a Secret or a claim that it uses and that does not exist, or a key that these do not have
-// (pkg/volume/configmap, pkg/volume/secret and makeEnvironmentVariables in pkg/kubelet of Kubernetes v1.34.2; the scheduler's VolumeBinding).
+// withoutFiles returns why a pod does not start: a ConfigMap, a Secret or a claim that it uses does not exist, or does not have a key that it
+// uses (pkg/volume/configmap, pkg/volume/secret and makeEnvironmentVariables in pkg/kubelet of Kubernetes v1.34.2; VolumeBinding of the
+// kube-scheduler).
 func (c *Cluster) withoutFiles(namespace string, pod Object) string {
 	for _, u := range usesOf(pod) {
 		o := c.Objects["/api/v1/namespaces/"+namespace+"/"+u.kind+"/"+u.name]

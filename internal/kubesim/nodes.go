@@ -257,7 +257,7 @@ func (c *Cluster) placed(words ...string) bool {
 // configuration of a CNI plugin on every Node.
 func (c *Cluster) network() bool { return c.networkOn(nil) }
 
-// networkOn reports whether there is a pod network on a Node; nil stands for a Node that takes all pods.
+// networkOn reports whether a pod network runs on a Node. nil is a Node on which all pods can run.
 func (c *Cluster) networkOn(node Object) bool {
 	if c.OwnNetwork {
 		return true

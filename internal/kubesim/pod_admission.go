@@ -18,7 +18,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// The paths of what the admission of pods looks up.
+// Paths of the objects that the admission of pods reads.
 const (
 	priorities = "/apis/scheduling.k8s.io/v1/priorityclasses/"
 	runtimes   = "/apis/node.k8s.io/v1/runtimeclasses/"

@@ -107,7 +107,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// Pods that keep each other off a Node need as many Nodes as there are.
+// Pods that cannot run on one Node with each other need a Node each.
 func TestPodsThatAreAlone(t *testing.T) {
 	const anti = ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: %s}}}]}}"
 	for spec, ready := range map[string]float64{

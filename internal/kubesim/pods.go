@@ -115,7 +115,7 @@ func takes(node, pod Object) bool {
 	})
 }
 
-// demands reports whether labels meet all expressions. Gt and Lt are not simulated: no label meets them.
+// demands reports whether labels meet all expressions. Gt and Lt are not simulated: they are never met.
 func demands(labels Object, expressions []Object, complete bool) bool {
 	return complete && !slices.ContainsFunc(expressions, func(e Object) bool {
 		v, has := labels[text(e, "key")]

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// celText is an expression for the compiler of k8s.io/apiserver, which the API server has, too.
+// celText is an expression in the form that the compiler of k8s.io/apiserver reads.
 type celText struct {
 	Object
 

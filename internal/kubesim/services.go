@@ -34,8 +34,8 @@ func (c *Cluster) serviceBlocks() (all []netip.Prefix) {
 	return all
 }
 
-// reserved returns who has an address of Services without an object here: the API server has the first one
-// (pkg/controlplane/controller/kubernetesservice), and CoreDNS the tenth (GetDNSIP in cmd/kubeadm/app/constants).
+// reserved returns the Service that has an address although it is not an object here: the first address is that of the API server
+// (pkg/controlplane/controller/kubernetesservice), and the tenth one is that of CoreDNS (GetDNSIP in cmd/kubeadm/app/constants).
 func (c *Cluster) reserved(ip netip.Addr, of Object) string {
 	blocks := c.serviceBlocks()
 	if len(blocks) == 0 {
@@ -84,8 +84,8 @@ func nodePortsOf(o Object) (all []float64) {
 	return all
 }
 
-// allocated refuses a Service whose address or node port is not free, or is none of the cluster (pkg/registry/core/service/storage/alloc.go of
-// Kubernetes v1.34.2). A node port is one for all protocols.
+// allocated refuses a Service whose cluster IP or node port is in use, or not in the range of the cluster
+// (pkg/registry/core/service/storage/alloc.go of Kubernetes v1.34.2). A node port can be used once, whatever the protocol.
 func (c *Cluster) allocated(at place, o Object) (int, any) {
 	if at.resource.Name != "services" || at.resource.gv != "v1" || at.sub != "" || text(o, "spec", "type") == "ExternalName" {
 		return 0, nil

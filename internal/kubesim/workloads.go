@@ -96,8 +96,8 @@ func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
 	return want, ready
 }
 
-// alone reports whether two pods of a workload cannot be on one Node: by their affinity, or because they have the same port of the Node
-// (InterPodAffinity and NodePorts of the kube-scheduler).
+// alone reports whether two pods of a workload cannot run on one Node, because of their anti-affinity or because they use the same port of the
+// Node (InterPodAffinity and NodePorts of the kube-scheduler).
 func alone(pod Object) bool {
 	labels, _ := value(pod, "metadata", "labels").(Object)
 	for _, term := range list(pod, "spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution") {

@@ -108,10 +108,11 @@ func (e *ConflictError) Error() string {
 	return "cannot change " + e.Change.String() + ": " + cmp.Or(e.Change.Advice, "set the existing value in the manifest again, or create another cluster")
 }
 
-// Diagnosed is an error about a resource whose causes were looked for: a TimeoutError, or one that says that AWS has given up.
+// Diagnosed is an error that has the result of a diagnosis: a TimeoutError, or the error of a resource for which AWS reports a failure.
 type Diagnosed interface {
 	error
-	// Diagnosis returns the possible causes, the most likely first, each maybe of several lines, and a command line that shows more; "" for none.
+	// Diagnosis returns the possible causes, the most likely one first, and a command that shows more, or "". A cause may have
+	// several lines.
 	Diagnosis() (findings []string, command string)
 }
 

@@ -91,13 +91,13 @@ func (e *LostQuorumError) Error() string {
 	return b.String()
 }
 
-// neverJoined reports whether all machines that run were launched after the control plane was whole for the last time: they are
-// replacements, and without a quorum none of them has joined etcd.
+// neverJoined reports whether all running machines were launched after the control plane was last ready. They are replacements, and without a
+// quorum none of them has joined etcd.
 func (e *LostQuorumError) neverJoined() bool {
 	return !e.Worked.IsZero() && len(e.Left) > 0 && !slices.ContainsFunc(e.Left, func(s Survivor) bool { return s.Launched.Before(e.Worked) })
 }
 
-// NoQuorumError says that a cluster was started with too few of its machines of the control plane.
+// NoQuorumError says that too few machines of the control plane were left when a stopped cluster was started.
 type NoQuorumError struct {
 	Cluster string
 	Members int // of etcd, before

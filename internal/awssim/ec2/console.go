@@ -249,8 +249,8 @@ func (svc *Service) Egress(i *Instance) (from []string) {
 	return from
 }
 
-// sends reports whether a security group of an instance has an outbound rule: without one, the instance can send nothing but answers
-// (https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html). To where a rule leads is not simulated.
+// sends reports whether a security group of an instance has an outbound rule. Without one, the instance can only answer
+// (https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html). Destinations of rules are not simulated.
 func (svc *Service) sends(i *Instance) bool {
 	for _, id := range i.Interfaces {
 		n := svc.state.Interfaces[id]

@@ -66,8 +66,8 @@ func (k image) name(version string) string {
 	return k.named(version, all[len(all)-1])
 }
 
-// named returns the name of the image with a release version, as EKS ("AMI naming" in the releases of
-// https://github.com/awslabs/amazon-eks-ami) and Bottlerocket (tools/pubsys in its repository) give it.
+// named returns the name of the image with a release version, in the form of EKS (https://github.com/awslabs/amazon-eks-ami/releases) or of
+// Bottlerocket (tools/pubsys in its repository).
 func (k image) named(version, release string) string {
 	if variant, ok := strings.CutPrefix(k.kind, "BOTTLEROCKET_"); ok {
 		name, flavour := "bottlerocket-aws-k8s-"+version, ""

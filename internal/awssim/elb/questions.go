@@ -61,9 +61,9 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 	return from, false, false
 }
 
-// reachable reports whether clients reach a load balancer: the subnets of an internet-facing one have a route to an internet gateway ("Create a
-// Network Load Balancer", Elastic Load Balancing user guide: "For internet-facing load balancers, the subnets must have a route to an internet
-// gateway").
+// reachable reports whether clients reach a load balancer: the subnets of an internet-facing one need a route to an internet gateway ("For
+// internet-facing load balancers, the subnets must have a route to an internet gateway", "Create a Network Load Balancer", Elastic Load
+// Balancing user guide).
 func (svc *Service) reachable(scheme string, subnets []string) bool {
 	return scheme == "internal" || slices.ContainsFunc(subnets, func(id string) bool {
 		s := svc.ec2.Subnet(id)
@@ -71,8 +71,8 @@ func (svc *Service) reachable(scheme string, subnets []string) bool {
 	})
 }
 
-// inZoneOf reports whether an instance is in one of the zones of a load balancer: it forwards to no others ("Target.NotInUse" in
-// TargetHealth, API reference; "Add or remove Availability Zones", user guide of Classic Load Balancers).
+// inZoneOf reports whether an instance is in one of the zones of a load balancer. A load balancer does not forward to other zones
+// (Target.NotInUse in TargetHealth, API reference; "Add or remove Availability Zones", user guide of Classic Load Balancers).
 func (svc *Service) inZoneOf(subnets []string, instance string) bool {
 	i := svc.ec2.Instance(instance)
 	return i != nil && slices.ContainsFunc(subnets, func(s string) bool { return svc.ec2.ZoneOf(s) == i.Zone })

@@ -285,7 +285,8 @@ func cutOff(t *testing.T, file string) string {
 	return short
 }
 
-// TestDeletedLoadBalancer deletes the load balancer of the API server, whose name AWS never gives again. The plan says what helps, and it does.
+// TestDeletedLoadBalancer deletes the load balancer of the API server. AWS does not give its DNS name again. The test follows both ways out
+// that the plan names.
 func TestDeletedLoadBalancer(t *testing.T) {
 	for _, way := range []string{"restore", "new etcd"} {
 		t.Run(way, func(t *testing.T) {

@@ -45,8 +45,8 @@ func TestRichConfiguration(t *testing.T) {
 	}
 }
 
-// A field that is removed from the manifest is removed from the configuration for joining
-// machines. How long the authorities are valid stays, as Cluster API's webhook requires.
+// A field that is removed from the manifest is removed from the configuration for joining machines. The validity period of the CA certificates
+// stays, because Cluster API's webhook does not permit a change of it.
 func TestConfigurationOfNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := rich(enginetest.Sized(t, 1, 1))

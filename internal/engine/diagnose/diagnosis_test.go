@@ -314,7 +314,7 @@ func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 	})
 }
 
-// A Node that somebody has deleted does not come back by itself. The finding says what helps.
+// A deleted Node does not come back by itself, because the kubelet registers only when it starts. The finding says so.
 func TestDeletedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, enginetest.ThreeZones, nil)

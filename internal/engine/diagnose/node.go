@@ -53,8 +53,8 @@ func PoolNodes(n *incluster.PoolNodes) graph.Diagnosis {
 	}
 }
 
-// NodeGroup returns the diagnosis of a node group that EKS has given up, or whose nodes it still waits for: that of a machine whose Node
-// is missing or not ready.
+// NodeGroup returns the diagnosis of a node group whose nodes have not all become ready, also after EKS has given up. It diagnoses one machine
+// that has not joined or is not ready.
 func NodeGroup(api *incluster.API, of func() (eks.NodeGroupState, bool)) graph.Diagnosis {
 	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
 		group, ok := of()

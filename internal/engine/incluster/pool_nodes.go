@@ -117,8 +117,8 @@ func (s *PoolNodesState) findNodes(ctx context.Context, c *cloud.Clients, api *A
 	return nil
 }
 
-// LateMachine returns a machine of a node group that has not joined or, if all have, one whose Node is not ready; any one if the API server does not
-// answer, or all are ready. It returns false for a node group without machines.
+// LateMachine returns a machine of a node group that has not joined or is not ready. If there is none, or the API server does not answer, it
+// returns any machine. It returns false if the node group has no machines.
 func LateMachine(ctx context.Context, c *cloud.Clients, api *API, group eks.NodeGroupState) (ec2.InstanceState, bool) {
 	s, err := machinesOfNodeGroup(ctx, c, group, false)
 	if s == nil || err != nil || len(s.Machines) == 0 {

@@ -90,9 +90,10 @@ func (s *SystemImage) Diff(have *SystemImageState) (d plan.Diff) {
 	return d
 }
 
-// obstacle says why Cluster API does not change CoreDNS to the version; "" if it does. Its webhook and its controller ask corefile-migration, which
-// knows no way back, and none between versions that it does not know (validateCoreDNSVersion in controlplane/kubeadm/webhooks/admission,
-// validateCoreDNSImageTag in controlplane/kubeadm/pkg/workload_cluster_coredns.go). An image without a version, or with a digest alone, is not judged.
+// obstacle returns why Cluster API refuses to change CoreDNS to the version; "" if it does not. Its webhook and its controller use
+// corefile-migration, which supports no downgrades, and no versions that it does not know (validateCoreDNSVersion in
+// controlplane/kubeadm/webhooks/admission, validateCoreDNSImageTag in controlplane/kubeadm/pkg/workload_cluster_coredns.go). Images without a
+// version in their tags are not checked.
 func (s *SystemImage) obstacle(image string) string {
 	if s.Name != "coredns" {
 		return ""
@@ -115,7 +116,7 @@ func (s *SystemImage) obstacle(image string) string {
 	return ""
 }
 
-// cutTag splits an image into its name and its tag; "" if it has none.
+// cutTag splits an image into its name and its tag. The tag is "" if the image has none.
 func cutTag(image string) (name, tag string) {
 	name, _, _ = strings.Cut(image, "@")
 	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {

@@ -179,7 +179,7 @@ func waitsFor(ctx context.Context, k *kube.Client, o AddonObject) (string, error
 	return is.Message, nil
 }
 
-// refusedPods says why the API server refuses the pods of a Deployment; "" if it does not. Other objects have no such condition.
+// refusedPods returns why the API server refuses the pods of a Deployment; "" if it does not. Other kinds have no condition that says so.
 func refusedPods(live *unstructured.Unstructured) string {
 	all, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	for _, x := range all {

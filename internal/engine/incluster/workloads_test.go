@@ -177,7 +177,7 @@ func TestWorkloadsThatNoNodeTakes(t *testing.T) {
 	}
 }
 
-// flannel ends if the network of its configuration is another one than that of the Nodes.
+// flannel exits if its configured network does not contain the pod CIDR blocks of the Nodes.
 func TestNetworkOfOtherAddresses(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, addonsExample, nil))
 	for _, set := range m.ResourceSets {

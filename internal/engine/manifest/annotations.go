@@ -83,7 +83,7 @@ func (o *Entry) AnnotationProblem(name, what, fix string) Problem {
 	return o.ProblemOf(OwnAnnotations+name, fmt.Sprintf("the annotation %s%s is %q: %s", OwnAnnotations, name, value, what), fix)
 }
 
-// ProblemOf returns a problem of an annotation, with its whole name, at its line.
+// ProblemOf returns a problem of an annotation, at the line of the annotation. annotation is its full name.
 func (o *Entry) ProblemOf(annotation, what, fix string) Problem {
 	p := o.Problem("metadata.annotations", what, fix)
 	p.Position = o.Position(InAnnotations + annotation)

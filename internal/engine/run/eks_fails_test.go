@@ -380,7 +380,7 @@ func TestAddonsOfVersionThatEKSDoesNotOffer(t *testing.T) {
 	})
 }
 
-// EKS gives a node group up whose nodes do not become ready, and does not say why. The run looks at one of them.
+// EKS gives up on a node group whose nodes do not become ready, and does not say why. The error of the run says why one of them is not ready.
 func TestNodesOfNodeGroupsAreDiagnosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, "eks.yaml")

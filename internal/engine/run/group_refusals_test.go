@@ -41,7 +41,8 @@ func TestRefusalOfAGroupIsOneProblem(t *testing.T) {
 	})
 }
 
-// Without outbound rules, machines reach neither images nor the API server: a plan says so, with the command that helps.
+// A security group without outbound rules is a conflict, and the error has the command that adds a rule: machines in the group reach neither
+// image registries nor the API server.
 func TestGroupWithoutOutboundRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.Quickstart)

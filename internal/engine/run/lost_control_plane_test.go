@@ -280,7 +280,7 @@ func TestStoppedAndOutdated(t *testing.T) {
 	})
 }
 
-// neverJoins makes all attempts of machines to join fail that are launched now.
+// neverJoins lets all attempts to join fail on machines that were launched in the last ten minutes.
 func neverJoins(s *awssim.State) {
 	for _, i := range s.EC2.Instances {
 		if time.Since(i.Born) < 10*time.Minute {
@@ -289,8 +289,8 @@ func neverJoins(s *awssim.State) {
 	}
 }
 
-// What is young counts as lost, too, once a run has seen the control plane whole: neither a machine that was launched minutes ago, nor
-// a replacement that has never joined, brings the API server back. The advice depends on which of them has data.
+// A quorum is reported as lost even if the machines that are left are young, once a run has found the control plane ready. The advice depends
+// on which machines have data.
 func TestLostQuorumOfYoungMachines(t *testing.T) {
 	const original = "Do not terminate another machine of the control plane"
 	for name, x := range map[string]struct {

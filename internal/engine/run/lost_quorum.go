@@ -18,8 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// startsWithin is how long the API server of a new cluster may take to start: before that, its silence
-// is no sign of a loss.
+// startsWithin is how long the API server of a new cluster may take to start. Before that, its silence is not a sign of a loss.
 const startsWithin = 10 * time.Minute
 
 // checkQuorum returns an error if machines of the control plane are lost, and the API server does not
@@ -58,7 +57,7 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, nil
 	}
 	e := &plan.LostQuorumError{Cluster: l.Cluster.Name, Members: l.Built.Members, Why: why}
-	begins := false // a first API server
+	begins := false // whether the first API server of the cluster may still be starting
 	for _, m := range l.Inventory.Machines {
 		switch {
 		case m.Tags[cloud.RoleTag] != topology.RoleControlPlane:
@@ -91,7 +90,8 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 	return e, nil
 }
 
-// lastWorked returns when a run last ended with the whole control plane ready, with the etcd that it has now; zero if that is not known.
+// lastWorked returns when a run last found all machines of the control plane ready. It is zero if that is not known, or was before a new etcd
+// was begun.
 func (l *Looking) lastWorked(ctx context.Context) (at time.Time, err error) {
 	if l.Cloud.Lock != nil {
 		at = l.Cloud.Lock.Worked()

@@ -62,13 +62,13 @@ func instancesOf(all []ec2.Interface) (ids []string) {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-// lostParts are the kinds of which an existing cluster does not get another one beside one that has lost its tags: AWS refuses the second
-// one, or it costs money and leaves the first one where it is.
+// lostParts lists the kinds of which a run must not create a second resource if the first one has only lost its tags: AWS refuses the second
+// one, or bills for both.
 func lostParts() []string {
 	return []string{"internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", autoscaling.GroupKind}
 }
 
-// findLostParts returns an error if the plan creates a part of an existing network, and a resource of that kind is there that has lost its
+// findLostParts returns an error if the plan creates a resource in an existing network, and one of the same kind is there that has lost its
 // tags.
 func (l *Looking) findLostParts(ctx context.Context) error {
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))

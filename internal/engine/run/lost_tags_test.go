@@ -99,8 +99,8 @@ func TestDeletionFindsLostTags(t *testing.T) {
 	})
 }
 
-// Whichever part of the network or pool has lost its tags: a plan is refused before it promises another one, names the resource, and says how
-// to restore its tags.
+// If a part of the network or a pool has lost its tags, the plan is refused instead of creating another one. The error names the resource and
+// says how to restore the tags.
 func TestPlanFindsLostTags(t *testing.T) {
 	enginetest.EachOf(
 		t,
@@ -134,7 +134,7 @@ func TestPlanFindsLostTags(t *testing.T) {
 	)
 }
 
-// Somebody may delete the launch template of a group: a deletion does not ask to tag what does not exist.
+// If somebody has deleted the launch template of a group, a deletion goes on, and does not ask for tags on it.
 func TestDeletionWithoutLaunchTemplate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.MachinePool)

@@ -278,8 +278,8 @@ func (p *power) idle() bool {
 	return p.before == nil && !slices.ContainsFunc(p.control, stopped) && !slices.ContainsFunc(p.workers, stopped)
 }
 
-// lostQuorum reports whether machines of the control plane were lost while the cluster was stopped, and etcd has no quorum without them: the
-// API server does not answer, also after the others have started.
+// lostQuorum reports whether so many machines of the control plane were lost while the cluster was stopped that etcd has no quorum. The API
+// server then does not answer, even after the other machines have started.
 func (p *power) lostQuorum() bool {
 	return p.before != nil && !p.managed && len(p.members()) < plan.Quorum(p.before.Members)
 }

@@ -77,7 +77,7 @@ func TestImageHasToFit(t *testing.T) {
 	})
 }
 
-// A cluster does not leave a zone in which it has machines: the message is about what was changed.
+// If the manifest has fewer zones than the machines of the cluster, the error is about the network, and not about the machines.
 func TestFewerZones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.ThreeZones)

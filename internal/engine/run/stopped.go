@@ -45,7 +45,7 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Region: l.Cluster.Region, Since: *l.Stopped}}}
 }
 
-// lastRun returns the record of the last run, for a plan, which has no lock; an empty one if there is none, or the caller may not read it.
+// lastRun reads the record of the last run, for a plan, which takes no lock. It is empty if there is none, or if the caller may not read it.
 func (l *Looking) lastRun(ctx context.Context) (cloud.Holder, error) {
 	last, err := l.Cloud.LastRun(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// A load balancer forwards nothing to machines in a zone in which it has no subnet, and nobody reaches an internet-facing one in private subnets.
+// A load balancer does not forward to machines in a zone in which it has no subnet, and clients do not reach an internet-facing one in private
+// subnets.
 func TestWhereTheLoadBalancerReachesTheControlPlane(t *testing.T) {
 	const none = ""
 	for name, c := range map[string]struct {

@@ -235,10 +235,11 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 	return spec.Scheme != nil && *spec.Scheme == infrav1.ELBSchemeInternal
 }
 
-// unbalanced returns an error for a machine of the control plane in a zone in which a load balancer has no subnet of the manifest: it forwards
-// nothing to the machine. Cluster API Provider AWS does not register it with a classic load balancer (RegisterInstanceWithAPIServerELB in
-// pkg/cloud/services/elb/loadbalancer.go); a target of a network load balancer stays "unused", with the reason Target.NotInUse (TargetHealth, API
-// reference). Existing load balancers, subnets whose zone is not known, and network load balancers across zones are not judged.
+// unbalanced returns an error for a machine of the control plane in a zone in which the load balancer has no subnet: the load balancer does
+// not forward to it. CAPA does not register such a machine with a classic load balancer (RegisterInstanceWithAPIServerELB in
+// pkg/cloud/services/elb/loadbalancer.go). A target of a network load balancer stays unused (Target.NotInUse, TargetHealth in the API
+// reference). Existing load balancers, network load balancers with cross-zone load balancing, and subnets whose zone is not known are not
+// checked.
 func (in inputs) unbalanced(net network, x group, zone string) error {
 	if !x.controlPlane || zone == "" || in.m.External {
 		return nil
@@ -270,7 +271,7 @@ func (in inputs) existsAlready(lb *infrav1.AWSLoadBalancerSpec) bool {
 	return in.inv.Balancers[in.classicName(lb)]
 }
 
-// zonesOf returns the zones of subnets of the manifest; known is false if there are none, or the zone of one is not known.
+// zonesOf returns the zones of the named subnets of the manifest. known is false if no subnet is named, or if the zone of one is not known.
 func (n network) zonesOf(names []string) (zones []string, known bool) {
 	for _, name := range names {
 		s, ok := n.named(name)

@@ -42,7 +42,7 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 	return s.ref, x.zone != "", in.checkFamily(x, s)
 }
 
-// noSubnet is the error for a machine of a group for which there is no subnet.
+// noSubnet returns the error for a machine that needs a public or a private subnet where the manifest has none.
 func (in inputs) noSubnet(x group, public bool, zone string, exists bool) error {
 	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {

@@ -415,8 +415,8 @@ func (c *command) makeWorkloads(chart string, values Object) error {
 	return nil
 }
 
-// withoutNetwork reports whether the pod network of a chart does not start, because its values name other addresses of pods than those of kubeadm's
-// configuration: the operator of Calico then makes no calico-node (https://github.com/tigera/operator/issues/1512), and flannel ends.
+// withoutNetwork reports whether the pod network of a chart does not start, because its values have other pod addresses than the configuration
+// of kubeadm: the operator of Calico then creates no calico-node (https://github.com/tigera/operator/issues/1512), and flannel exits.
 func (c *command) withoutNetwork(chart string, values Object) (bool, error) {
 	var network []string
 	switch chart {
@@ -462,8 +462,8 @@ func (c *command) withoutNetwork(chart string, values Object) (bool, error) {
 	return false, nil
 }
 
-// place sets on which Nodes the pods of a chart run: those of a pod network on all of them, and others where the defaults of their chart or the
-// values say (values.yaml of aws-cloud-controller-manager 0.0.12 and of aws-ebs-csi-driver).
+// place sets the nodeSelector and the tolerations of the pods of a chart. Pods of a pod network run on all Nodes; others run where the
+// defaults of their chart (values.yaml of aws-cloud-controller-manager 0.0.12 and of aws-ebs-csi-driver) or the values say.
 func place(o Object, chart string, values Object) {
 	spec, _ := o["spec"].(Object)
 	template, _ := spec["template"].(Object)

@@ -325,8 +325,8 @@ func TestPoolRefreshFails(t *testing.T) {
 	})
 }
 
-// A new template of a pool whose manifest suspends what an instance refresh needs is a conflict; without outdated machines, and if the
-// manifest turns refreshes off, it is none.
+// A new template of a pool is a conflict if the manifest suspends a process that an instance refresh needs. It is not if no machine is
+// outdated, or if the manifest turns refreshes off.
 func TestPoolSuspendsRefresh(t *testing.T) {
 	for _, process := range []string{"InstanceRefresh", "Launch", "Terminate"} {
 		withAccount(t, func(t *testing.T, w *account) {

@@ -166,9 +166,9 @@ func NoInternetGateway(ctx context.Context, c *cloud.Clients, vpc *graph.Ref[VPC
 	), nil
 }
 
-// Unreachable says why clients on the internet do not reach a load balancer in an existing subnet: it has no default route, or one to a NAT gateway
-// ("For internet-facing load balancers, the subnets must have a route to an internet gateway", Elastic Load Balancing user guide). A default route
-// to a firewall may lead to an internet gateway.
+// Unreachable returns why clients on the internet cannot reach a load balancer in an existing subnet: the subnet has no default route, or its
+// default route leads to a NAT gateway ("For internet-facing load balancers, the subnets must have a route to an internet gateway", Elastic
+// Load Balancing user guide). A default route to a firewall is accepted, because it may lead to an internet gateway.
 func Unreachable(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState]) (string, error) {
 	state, ok := subnet.Found()
 	if !ok || subnet.Desired() != nil {

@@ -411,7 +411,8 @@ func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes stri
 	return versions, err
 }
 
-// newestFirst sorts versions such as v1.20.4-eksbuild.1: EKS does not promise an order. If one has another form, the order of EKS stays.
+// newestFirst sorts versions such as v1.20.4-eksbuild.1, because EKS does not promise an order. If a version has another form, the order stays
+// as it is.
 func newestFirst(versions []AddonVersion) {
 	parsed := map[string]semver.Version{}
 	for _, v := range versions {

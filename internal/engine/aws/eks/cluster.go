@@ -135,7 +135,7 @@ func (e *Cluster) Identify(ctx context.Context, c *cloud.Clients, _ *ClusterStat
 		return nil, err
 	case !e.Adopt && s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
 		return nil, fmt.Errorf(
-			"an EKS cluster named %s exists that does not have the tag %s=%s: add it if it is this cluster (%s), "+
+			"an EKS cluster named %s exists that does not have the tag %s=%s: add the tag if it is this cluster (%s), "+
 				"or set another name in spec.eksClusterName",
 			e.Name,
 			e.ClusterTag,
@@ -420,8 +420,8 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	}
 }
 
-// access returns how the API server can be reached. What the manifest does not set is as EKS sets it for a new cluster, as in CAPA
-// (reconcileVpcConfig in pkg/cloud/services/eks/cluster.go of v2.13.0).
+// access returns whether the endpoint is public and whether it is private. The defaults are those of EKS and CAPA: public, and not private
+// (reconcileVpcConfig in pkg/cloud/services/eks/cluster.go of CAPA v2.13.0).
 func (e *Cluster) access() (public, private bool) {
 	return e.Public == nil || *e.Public, e.Private != nil && *e.Private
 }

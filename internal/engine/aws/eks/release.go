@@ -13,10 +13,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// checkRelease looks for the image of the release version: EKS refuses others ("Requested release version … is not valid for kubernetes
-// version …", https://github.com/eksctl-io/eksctl/issues/7976), and earlier ones than the nodes have ("You can't roll back a node group to an
-// earlier Kubernetes version or AMI version", "Update a managed node group", EKS user guide). A group that has the release is not asked about:
-// AWS deletes old images. Without the permission to list images, it is not checked.
+// checkRelease checks that an AMI of the release version exists, and that the release is not older than that of the nodes. EKS refuses both
+// ("Requested release version … is not valid for kubernetes version …", https://github.com/eksctl-io/eksctl/issues/7976; "You can't roll back
+// a node group to an earlier Kubernetes version or AMI version", "Update a managed node group", EKS user guide). If the node group already has
+// the release, nothing is checked, because AWS deletes old AMIs. If the caller may not list AMIs, their existence is not checked.
 func (g *NodeGroup) checkRelease(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if g.Release == "" {
 		return "", nil
@@ -68,10 +68,11 @@ func kubeletOf(description string) string {
 	return ""
 }
 
-// imageName returns the name of the AMI with the release version, as a pattern, and the version of Kubernetes that it has to have; "" for an
-// AMI type whose names are not known. They are those of the releases in https://github.com/awslabs/amazon-eks-ami (the first ones with drivers
-// of NVIDIA also have the version of these: amazon-eks-node-al2023-x86_64-nvidia-560-1.31-v20241016), of Bottlerocket
-// ("bottlerocket-aws-k8s-1.33-nvidia-aarch64-v1.54.0-5043decc"), and of "Retrieve Windows AMI version information" in the EKS user guide.
+// imageName returns a pattern for the name of the AMI with the release version, and the version of Kubernetes that its description must have.
+// Both are "" for AMI types whose names are not known. The names are from the releases of https://github.com/awslabs/amazon-eks-ami (the first
+// AMIs for NVIDIA also have the version of the driver in their names: amazon-eks-node-al2023-x86_64-nvidia-560-1.31-v20241016), from
+// Bottlerocket ("bottlerocket-aws-k8s-1.33-nvidia-aarch64-v1.54.0-5043decc"), and from "Retrieve Windows AMI version information" in the EKS
+// user guide.
 func (g *NodeGroup) imageName() (pattern, kubelet string) {
 	release, date, _ := strings.Cut(g.Release, "-")
 	version := cmp.Or(g.Version, minorOf(release))
@@ -115,8 +116,8 @@ func minorOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// goesBack reports whether the release of the group is earlier than that of the nodes, for the same version of Kubernetes. A change of it is
-// another release in any case.
+// goesBack reports whether the release of the manifest is older than that of the nodes, for the same version of Kubernetes and the same AMI
+// type.
 func (g *NodeGroup) goesBack(have *NodeGroupState) bool {
 	if have.ImageType != g.ImageType || have.Release == "" || g.Version != "" && g.Version != have.Version {
 		return false
@@ -124,7 +125,7 @@ func (g *NodeGroup) goesBack(have *NodeGroupState) bool {
 	return slices.Compare(releaseNumbers(g.Release), releaseNumbers(have.Release)) < 0
 }
 
-// releaseNumbers returns what orders release versions: the date or, for Bottlerocket, the version.
+// releaseNumbers returns the numbers by which releases are ordered: the date or, for Bottlerocket, the version.
 func releaseNumbers(release string) (numbers []int) {
 	version, rest, _ := strings.Cut(release, "-")
 	if date, err := strconv.Atoi(strings.ReplaceAll(rest, ".", "")); err == nil && len(rest) >= len("20060102") && strings.Trim(rest, "0123456789.") == "" &&

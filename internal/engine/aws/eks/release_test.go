@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
 
-// EKS has no node group with a release of its images that it has not published: not of another day, not with another patch version of
-// Kubernetes, not of another commit of Bottlerocket. The simulated EKS refuses them, too.
+// EKS refuses release versions that it has not published: with another date, with another patch version of Kubernetes, or with another commit
+// of Bottlerocket. The simulated EKS refuses them, too.
 func TestReleaseThatDoesNotExist(t *testing.T) {
 	for release, why := range map[string]string{
 		"1.34.0-20260922": "no AMI has the name amazon-eks-node-al2023-x86_64-standard-1.34-v20260922",
@@ -34,7 +34,7 @@ func TestReleaseThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// EKS does not go back to an earlier release; of a group that has a release, nothing is asked.
+// EKS does not go back to an older release. A node group that already has the release is not checked.
 func TestReleaseGoesBack(t *testing.T) {
 	m := enginetest.OfVersion(t, 34)
 	m.Pools[0].Managed.Spec.AMIVersion = new("1.34.0-20260921")

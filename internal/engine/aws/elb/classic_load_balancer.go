@@ -106,7 +106,7 @@ func (l *ClassicLoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ 
 			return nil, err
 		}
 		if x.Tags[c.OwnerTag()] != cloud.Owned {
-			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s: add it if it is the cluster's "+
+			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s: add the tag if the load balancer belongs to this cluster "+
 				"(%s), or set another name in spec.controlPlaneLoadBalancer.name",
 				l.Name, c.OwnerTag(), cloud.Owned, ClassicTagCommand(l.Name, c.OwnerTag(), cloud.Owned))
 		}

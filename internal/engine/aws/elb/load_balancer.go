@@ -164,7 +164,7 @@ func (l *LoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ *LoadBa
 		return nil, err
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
-		return nil, fmt.Errorf("load balancer %s does not have the tag %s=%s: add it if it is the cluster's "+
+		return nil, fmt.Errorf("load balancer %s does not have the tag %s=%s: add the tag if the load balancer belongs to this cluster "+
 			"(%s), or set another name in spec.controlPlaneLoadBalancer.name",
 			l.Name, c.OwnerTag(), cloud.Owned, cloud.TagCommand(s.ID, c.OwnerTag(), cloud.Owned))
 	}

@@ -86,8 +86,8 @@ func (l *loader) capaWebhook(ctx context.Context, o *manifest.Entry, value any) 
 	}
 }
 
-// withoutSecond returns the warnings without that of a protocol that is not set, if another says what to do about the classic load balancer: a plan
-// shows the change of the health check of a cluster that exists.
+// withoutSecond leaves out the warning about an unset protocol of the health check if there is also the warning that classic load balancers
+// are deprecated: one warning for one load balancer is enough. For an existing cluster, the plan shows the change of the health check.
 func withoutSecond(warnings admission.Warnings) admission.Warnings {
 	contains := func(part string) func(string) bool {
 		return func(w string) bool { return strings.Contains(strings.ToLower(w), part) }

@@ -115,9 +115,10 @@ func (t *topology) expand(ctx context.Context) bool {
 	return true
 }
 
-// checkReferences judges references of a Cluster beside its topology. Cluster API sets them itself to the objects that it makes, so that an object of
-// a management cluster has them; it works on no topology whose references lead to other objects ("is not topology owned", or that they do not
-// exist: getCurrentInfrastructureClusterState in core/reconcilers/topology/cluster/current_state.go).
+// checkReferences checks spec.infrastructureRef and spec.controlPlaneRef of a Cluster with a topology. Cluster API sets both itself, and does
+// not reconcile the topology if one refers to an object that it has not created ("is not topology owned", getCurrentInfrastructureClusterState
+// in core/reconcilers/topology/cluster/current_state.go). A Cluster that was exported from a management cluster has a uid, and may refer to
+// objects that are not in the input.
 func (t *topology) checkReferences() {
 	for _, path := range []string{"spec.infrastructureRef", "spec.controlPlaneRef"} {
 		ref, _ := manifest.ValueAt(t.cluster.Value, path).(map[string]any)
@@ -147,7 +148,7 @@ func (t *topology) checkReferences() {
 	}
 }
 
-// isTopologyOwned reports whether an object has the label of those that Cluster API makes for a topology.
+// isTopologyOwned reports whether an object has the label of the objects that Cluster API creates for a topology.
 func isTopologyOwned(o *manifest.Entry) bool {
 	labels, _ := manifest.ValueAt(o.Value, "metadata.labels").(map[string]any)
 	_, owned := labels[clusterv1.ClusterTopologyOwnedLabel]

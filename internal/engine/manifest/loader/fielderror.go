@@ -82,8 +82,8 @@ func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
 	return p
 }
 
-// entryOf returns the key of the entry of a mapping, such as labels, that an error of the whole mapping is about: upstream's checks quote its key or
-// its value. It is empty if the value is no mapping of strings, or has no such entry.
+// entryOf returns the key that an error of a whole mapping, such as labels, is about. The checks of Kubernetes quote the key or its value. It
+// returns "" if the value is not a mapping of strings, or does not have the entry.
 func entryOf(mapping, bad any) string {
 	m, _ := mapping.(map[string]any)
 	quoted, _ := bad.(string)

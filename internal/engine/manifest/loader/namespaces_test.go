@@ -145,8 +145,8 @@ func TestUnusedClass(t *testing.T) {
 	assert.Contains(t, c.Warnings[0].String(), "ClusterClass/other: no Cluster of the input uses it, so it has no effect — remove it, or refer to it")
 }
 
-// References beside a topology are those that Cluster API sets. To objects of somebody else, it does not go on; an object of a management cluster
-// has its own.
+// References of a Cluster with a topology must refer to objects that Cluster API has created. A Cluster that was exported from a management
+// cluster has such references.
 func TestReferencesBesideATopology(t *testing.T) {
 	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	const spec = "  name: quickstart\nspec:\n"

@@ -179,7 +179,7 @@ func (l *loader) takeUnrendered(s input.Source, all []input.Source) bool {
 	return ok
 }
 
-// besideManifests reports whether a file is in one folder with manifests: then -f names the folder, and not the file.
+// besideManifests reports whether the folder of a file also has manifests. The user has then named the folder, and not the file.
 func besideManifests(s input.Source, all []input.Source) bool {
 	return slices.ContainsFunc(all, func(other input.Source) bool {
 		_, tool := unrendered(other)

@@ -26,8 +26,8 @@ type calledService struct {
 // webhookPort is the default port of Services that the API server calls (pkg/apis/admissionregistration/v1/defaults.go of Kubernetes).
 const webhookPort = 443
 
-// checkCalledServices checks the Services that the API server calls: those of webhooks that may not fail ("Dynamic Admission Control" in the
-// documentation of Kubernetes), of conversions between versions of a kind, and of APIs that the API server does not serve itself.
+// checkCalledServices checks the Services that the API server calls: for webhooks with failurePolicy Fail ("Dynamic Admission Control" in the
+// documentation of Kubernetes), for conversion webhooks, and for APIServices.
 func (c *checks) checkCalledServices(documents []*manifest.Document, workloads []podsOf, made madeObjects) {
 	for _, d := range documents {
 		for _, called := range calledBy(object{c, d}) {
@@ -66,7 +66,7 @@ func (m madeObjects) service(key string) *corev1.Service {
 	return &s
 }
 
-// isForeign reports whether charts or add-ons of EKS may make objects in a namespace.
+// isForeign reports whether Helm charts or add-ons of EKS may create objects in a namespace.
 func (c *checks) isForeign(namespace string, made madeObjects) bool {
 	installs := slices.ContainsFunc(c.cluster.Charts, func(h manifest.Chart) bool { return h.Namespace == namespace })
 	return c.madeElsewhere() && (installs || made.namespaces[namespace] == nil)
@@ -105,7 +105,7 @@ func portOf(s *admissionv1.ServiceReference) int32 {
 	return webhookPort
 }
 
-// calledByHooks returns the Services of webhooks that may not fail.
+// calledByHooks returns the Services of webhooks with failurePolicy Fail.
 func calledByHooks(o object) (all []calledService) {
 	var hooks admissionv1.MutatingWebhookConfiguration // the fields are those of the other kind, too
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &hooks) != nil {
@@ -120,7 +120,7 @@ func calledByHooks(o object) (all []calledService) {
 	return all
 }
 
-// ruled says which objects the rules of a webhook are about.
+// ruled names the resources that the rules of a webhook are about.
 func ruled(rules []admissionv1.RuleWithOperations) string {
 	var resources []string
 	for _, r := range rules {

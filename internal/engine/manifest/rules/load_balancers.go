@@ -105,8 +105,8 @@ func (c *checks) checkHost(o *manifest.Entry, path, host string) {
 	}
 }
 
-// warnOfClassic warns once about the fields that CAPA reads for network load balancers only (getAPIServerClassicELBSpec in
-// pkg/cloud/services/elb/loadbalancer.go).
+// warnOfClassic warns about fields that have an effect only on network load balancers (getAPIServerClassicELBSpec in
+// pkg/cloud/services/elb/loadbalancer.go of CAPA). There is one warning for all of them.
 func (c *checks) warnOfClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	var fields []string
 	for field, set := range map[string]bool{

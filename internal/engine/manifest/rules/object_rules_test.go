@@ -202,7 +202,7 @@ func TestCalledServices(t *testing.T) {
 	}
 }
 
-// What pods mount and read. In the simulated cluster, pods without it do not start (kubesim.TestMounts).
+// Pods that mount or read an object or a key that does not exist. In the simulated cluster they do not start (kubesim.TestMounts).
 func TestMountedFiles(t *testing.T) {
 	const (
 		files  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: app-files}, data: {a: b}}\n---\n"

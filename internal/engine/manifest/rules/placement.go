@@ -32,13 +32,13 @@ type nodesOf struct {
 	count  int
 }
 
-// nodeGroups collects the Nodes of a manifest.
+// nodeGroups collects the Nodes that the machines of a manifest become.
 type nodeGroups struct {
 	all   []nodesOf
 	known bool // the labels and taints of all of them
 }
 
-// nodeGroups returns the Nodes of the manifest; false if labels or taints of some are not known.
+// nodeGroups returns the Nodes that the machines of the manifest become. It returns false if the labels or taints of some are not known.
 func (c *checks) nodeGroups() ([]nodesOf, bool) {
 	g := &nodeGroups{known: !c.cluster.EKS.HasAutoMode() && (c.cluster.EKS == nil || c.cluster.EKS.Karpenter == nil && len(c.cluster.EKS.Fargate) == 0)}
 	if p := c.cluster.ControlPlane; p != nil {
@@ -81,8 +81,8 @@ func (g *nodeGroups) addPool(p manifest.Pool) {
 	}
 }
 
-// addPlane adds the Nodes of a control plane: the first one, and those that join. kubeadm labels them, and taints them unless the manifest says
-// otherwise (MarkControlPlane and defaults of kubeadm).
+// addPlane adds the Nodes of a control plane: the first one, and those that join. kubeadm adds its label to them, and its taint unless the
+// manifest sets taints (MarkControlPlane in kubeadm).
 func (g *nodeGroups) addPlane(labels map[string]string, spec *bootstrapv1.KubeadmConfigSpec, count int) {
 	for i, r := range []*bootstrapv1.NodeRegistrationOptions{&spec.InitConfiguration.NodeRegistration, &spec.JoinConfiguration.NodeRegistration} {
 		n := g.add(labels, spec, r)
@@ -103,7 +103,7 @@ func (g *nodeGroups) addWorkers(labels map[string]string, spec *bootstrapv1.Kube
 	g.all = append(g.all, n)
 }
 
-// manyNodes stands for a number of Nodes that a scaler or somebody else changes.
+// manyNodes is the number of Nodes where an autoscaler or another program changes it.
 const manyNodes = 1 << 20
 
 // scaled returns the number of machines; manyNodes if the cluster autoscaler or another program changes it.
@@ -154,7 +154,7 @@ func managedNodes(spec *expinfrav1.AWSManagedMachinePoolSpec) nodesOf {
 	return group
 }
 
-// argument reads the labels and taints in an argument of the kubelet; false if a script fills them in.
+// argument reads labels and taints from an argument of the kubelet. It returns false if a script replaces a part of the value.
 func (n *nodesOf) argument(name, value string) bool {
 	switch name {
 	case "node-labels":
@@ -177,7 +177,8 @@ func (n *nodesOf) argument(name, value string) bool {
 	return !isFilledIn(value)
 }
 
-// mayHave reports whether a Node may have a label with one of the values. Labels of Kubernetes and AWS come from the machine.
+// mayHave reports whether a Node may have the label with a value that is accepted. The values of other labels of Kubernetes and AWS depend on
+// the machine, and are not known.
 func (n *nodesOf) mayHave(key string, is func(value string, set bool) bool) bool {
 	domain, _, prefixed := strings.Cut(key, "/")
 	value, set := n.labels[key]
@@ -186,7 +187,7 @@ func (n *nodesOf) mayHave(key string, is func(value string, set bool) bool) bool
 	return is(value, set) || machines && !set
 }
 
-// unmet returns a label that a pod demands and the Node cannot have; "" if there is none.
+// unmet returns the nodeSelector or the affinity of a pod that the Node does not meet; "" if there is none.
 func (n *nodesOf) unmet(pod *corev1.PodSpec) string {
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
 		want := pod.NodeSelector[key]
@@ -242,8 +243,8 @@ func toleratesTaint(x corev1.Toleration, t corev1.Taint) bool {
 	return x.ToleratesTaint(klog.Background(), &t, false)
 }
 
-// checkPlacement checks whether a Node of the manifest takes the pods that a run waits for (NodeAffinity and TaintToleration of the
-// kube-scheduler). Without the cloud controller manager and the pod network, Nodes do not become ready.
+// checkPlacement checks that the pods for which a run waits can be scheduled on a Node of the manifest (NodeAffinity and TaintToleration of
+// the kube-scheduler). Nodes do not become ready without the cloud controller manager and the pod network.
 func (c *checks) checkPlacement(workloads []podsOf) {
 	nodes, known := c.nodeGroups()
 	if !known {
@@ -273,7 +274,7 @@ func (c *checks) checkPlacement(workloads []podsOf) {
 	}
 }
 
-// isScheduled reports whether the scheduler of Kubernetes places the pods now.
+// isScheduled reports whether the kube-scheduler places the pods when they are created.
 func (w podsOf) isScheduled() bool {
 	pod := &w.pod.Spec
 	other := pod.SchedulerName != "" && pod.SchedulerName != corev1.DefaultSchedulerName
@@ -285,7 +286,8 @@ func newNode() corev1.Taint {
 	return corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 }
 
-// checkControllerChart checks the values of the chart of the cloud controller manager. Its defaults, which depend on its version, are right.
+// checkControllerChart checks the values of the chart of the cloud controller manager. The defaults of the chart are correct, and depend on
+// its version.
 func (c *checks) checkControllerChart(chart manifest.Chart, nodes []nodesOf) {
 	var given struct {
 		NodeSelector map[string]string
@@ -307,21 +309,21 @@ func (c *checks) checkControllerChart(chart manifest.Chart, nodes []nodesOf) {
 	c.checkOnePlace(w, nodes, []corev1.Taint{newNode()})
 }
 
-// waitsFor reports whether a run that waits for ready Nodes waits for the pods: without workers, only for those that tolerate the taint of
-// the control plane.
+// waitsFor reports whether a run that waits for ready Nodes also waits for these pods. If there are no workers, it waits only for pods that
+// tolerate the taint of the control plane.
 func (c *checks) waitsFor(w podsOf) bool {
 	taint := corev1.Taint{Key: planeLabel, Effect: corev1.TaintEffectNoSchedule}
 	return c.hasMachinesForPods() || slices.ContainsFunc(w.pod.Spec.Tolerations, func(x corev1.Toleration) bool { return toleratesTaint(x, taint) })
 }
 
-// hasMachinesForPods reports whether the manifest has machines beside the control plane.
+// hasMachinesForPods reports whether the manifest has machines other than those of the control plane.
 func (c *checks) hasMachinesForPods() bool {
 	return slices.ContainsFunc(c.cluster.Machines, func(m manifest.Machine) bool { return !m.ControlPlane }) ||
 		slices.ContainsFunc(c.cluster.Deployments, func(d manifest.Deployment) bool { return d.Replicas() > 0 }) ||
 		slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 })
 }
 
-// checkOnePlace warns about pods that no Node takes. The cloud controller manager has to run before Nodes are initialized.
+// checkOnePlace warns about pods that no Node takes. For the cloud controller manager it is an error, because Nodes wait for it.
 func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 	reasons, places := []string{}, 0
 	for _, n := range nodes {
@@ -357,8 +359,8 @@ func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 	report(p)
 }
 
-// checkPlaces warns about more pods than there are Nodes for them, if two of them cannot be on one Node: by their affinity, or because they have
-// the same port of the Node (InterPodAffinity and NodePorts of the kube-scheduler).
+// checkPlaces warns if there are more pods than Nodes for them, and two of the pods cannot run on one Node, because of their anti-affinity or
+// because they use the same port of the Node (InterPodAffinity and NodePorts of the kube-scheduler).
 func (c *checks) checkPlaces(w podsOf, places int) {
 	replicas := 1
 	if n, err := strconv.Atoi(fmt.Sprint(manifest.ValueAt(w.Object, "spec.replicas"))); err == nil {
@@ -374,7 +376,7 @@ func (c *checks) checkPlaces(w podsOf, places int) {
 	))
 }
 
-// alone returns the field that keeps two pods off one Node; "" if there is none.
+// alone returns the field because of which two of the pods cannot run on one Node; "" if there is none.
 func alone(pod *corev1.PodTemplateSpec) string {
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		for i, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
@@ -400,7 +402,7 @@ func (c *checks) initializedByController() bool {
 		len(c.cluster.CloudControllers()) == 1
 }
 
-// checkNetworkPlacement refuses a pod network that Nodes of the manifest do not take, unless another one may do.
+// checkNetworkPlacement refuses a pod network that cannot run on all Nodes of the manifest, unless there is another one.
 func (c *checks) checkNetworkPlacement(w podsOf, nodes []nodesOf) {
 	others := len(c.cluster.Charts) > 0
 	for _, set := range c.cluster.ResourceSets {

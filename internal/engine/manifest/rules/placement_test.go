@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 )
 
-// Pods that a run waits for need a Node that takes them. The control plane has kubeadm's label and taint, and the machines have the labels and
-// taints of their kubelets.
+// A run waits only for pods that can be scheduled. Control plane Nodes have the label and the taint of kubeadm, and all Nodes have the labels
+// and taints of their kubelets.
 func TestPlacement(t *testing.T) {
 	const (
 		plane    = "node-role.kubernetes.io/control-plane"

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
-// podsOf is an object with pods.
+// podsOf is an object that creates pods.
 type podsOf struct {
 	object
 
@@ -30,7 +30,7 @@ type podsOf struct {
 	pod       corev1.PodTemplateSpec
 }
 
-// workloads returns the objects with pods. It leaves out those that ask for none.
+// workloads returns the objects that create pods, without those with zero replicas.
 func (c *checks) workloads(documents []*manifest.Document) (all []podsOf) {
 	for _, d := range documents {
 		path, has := map[string]string{
@@ -51,12 +51,12 @@ func (c *checks) workloads(documents []*manifest.Document) (all []podsOf) {
 	return all
 }
 
-// namespaceOf returns the namespace in which an object of a namespaced kind is made.
+// namespaceOf returns the namespace of an object of a namespaced kind.
 func namespaceOf(d *manifest.Document) string {
 	return cmp.Or(d.Metadata("namespace"), corev1.NamespaceDefault)
 }
 
-// refusePods says that the API server refuses the pods of the object.
+// refusePods reports that the API server refuses the pods of the object.
 func (w podsOf) refusePods(report func(manifest.Problem), what, fix string) {
 	refused := "the pods of " + w.Title()
 	if w.Kind() == "Pod" {
@@ -65,9 +65,9 @@ func (w podsOf) refusePods(report func(manifest.Problem), what, fix string) {
 	report(w.problem(fmt.Sprintf("the API server refuses %s: %s", refused, what), fix))
 }
 
-// checkPods checks what the API server finds only when pods are made: their service account, priority, runtime and rights (the admission
-// plugins ServiceAccount, Priority, RuntimeClass and PodSecurity, "Admission Control in Kubernetes"). An object that only names what
-// nothing in the manifest makes is a warning: somebody may make it.
+// checkPods checks what the API server refuses only when pods are created: service account, priority, runtime class and security (the
+// admission plugins ServiceAccount, Priority, RuntimeClass and PodSecurity, "Admission Control in Kubernetes"). If an object is only missing
+// in the manifest, it is a warning, because something else may create it.
 func (c *checks) checkPods(workloads []podsOf, made madeObjects) {
 	for _, w := range workloads {
 		c.checkAccount(w, made)
@@ -88,14 +88,14 @@ type madeObjects struct {
 	accounts   map[string]bool // NAMESPACE/NAME
 	priorities map[string]schedulingv1.PriorityClass
 	usual      *schedulingv1.PriorityClass // of pods that name none
-	second     []*manifest.Document        // others that are to be that, too
+	second     []*manifest.Document        // others with globalDefault
 	runtimes   map[string]nodev1.RuntimeClass
 	namespaces map[string]*manifest.Document
 	core       map[string]*manifest.Document // objects of the core group, by KIND NAMESPACE/NAME
 	told       map[string]bool               // what is missing, and reported
 }
 
-// made returns the objects to which pods refer: those of the manifest, and those that kubeadm, EKS and every API server make.
+// made returns the objects to which pods refer: those of the manifest, and those that kubeadm, EKS and every API server create.
 func (c *checks) made() madeObjects {
 	m := madeObjects{
 		accounts:   map[string]bool{"kube-system/kube-proxy": true, "kube-system/coredns": true},
@@ -149,17 +149,17 @@ func (m *madeObjects) add(reconcile bool, d *manifest.Document) {
 	}
 }
 
-// firstNamespaces are those that every cluster has.
+// firstNamespaces are the namespaces that every cluster has.
 func firstNamespaces() []string {
 	return []string{corev1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 }
 
-// madeElsewhere reports whether charts or add-ons of EKS may make objects of any kind.
+// madeElsewhere reports whether Helm charts or add-ons of EKS may create more objects.
 func (c *checks) madeElsewhere() bool {
 	return len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil
 }
 
-// admits reports whether the API server surely has an admission plugin that is on by default, with its default settings.
+// admits reports whether an admission plugin that is on by default is certainly on, with its default settings.
 func (c *checks) admits(plugin string) bool {
 	configs := []*bootstrapv1.ClusterConfiguration{}
 	if p := c.cluster.ControlPlane; p != nil {
@@ -178,7 +178,7 @@ func (c *checks) admits(plugin string) bool {
 	})
 }
 
-// checkAccount warns about a service account that nothing makes.
+// checkAccount warns about a service account that is not in the manifest.
 func (c *checks) checkAccount(w podsOf, made madeObjects) {
 	name := cmp.Or(w.pod.Spec.ServiceAccountName, w.pod.Spec.DeprecatedServiceAccount, "default")
 	key := w.namespace + "/" + name
@@ -194,7 +194,7 @@ func (c *checks) checkAccount(w podsOf, made madeObjects) {
 	c.missing(w, made, "ServiceAccount", key, fmt.Sprintf("%sserviceAccountName: nothing in the manifest makes the ServiceAccount %s", w.at, key), name, near)
 }
 
-// missing warns once of an object to which pods refer and which nothing in the manifest makes.
+// missing warns about an object to which pods refer and that is not in the manifest. It warns once for each object.
 func (c *checks) missing(w podsOf, made madeObjects, kind, key, what, name string, names []string) {
 	if made.told[kind+key] {
 		return
@@ -268,7 +268,7 @@ func (c *checks) checkRuntime(w podsOf, made madeObjects) {
 	}
 }
 
-// enforced returns the Pod Security Standard that a Namespace of the manifest enforces; false if it permits everything.
+// enforced returns the Pod Security Standard that a Namespace of the manifest enforces; false if it enforces none.
 func (c *checks) enforced(namespace *manifest.Document) (podsecurity.LevelVersion, bool) {
 	lowest := podsecurity.LevelVersion{Level: podsecurity.LevelPrivileged, Version: podsecurity.LatestVersion()}
 	if namespace == nil || !c.admits("PodSecurity") {
@@ -284,7 +284,7 @@ func (c *checks) enforced(namespace *manifest.Document) (podsecurity.LevelVersio
 }
 
 // checkSecurity checks pods against the Pod Security Standard of their namespace, with the code of the API server
-// (https://kubernetes.io/docs/concepts/security/pod-security-admission/). A webhook may change pods so that they conform.
+// (https://kubernetes.io/docs/concepts/security/pod-security-admission/). It is a warning if a mutating webhook may make the pods conform.
 func (c *checks) checkSecurity(w podsOf, made madeObjects) {
 	level, is := c.enforced(made.namespaces[w.namespace])
 	if !is {
@@ -313,7 +313,8 @@ func (c *checks) checkSecurity(w podsOf, made madeObjects) {
 	)
 }
 
-// checkSystemNamespace refuses a Pod Security Standard for kube-system: kube-proxy is privileged, and so are the static pods of the control plane.
+// checkSystemNamespace refuses a Pod Security Standard for kube-system, because kube-proxy and the static pods of the control plane are
+// privileged.
 func (c *checks) checkSystemNamespace(made madeObjects) {
 	d := made.namespaces[metav1.NamespaceSystem]
 	level, is := c.enforced(d)

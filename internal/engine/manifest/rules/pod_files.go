@@ -19,8 +19,8 @@ type usedFile struct {
 	title string
 }
 
-// checkFiles checks what pods mount and read, for which the kubelet waits. What nothing in the manifest makes, and no other object names, is a
-// warning: a controller makes only what it is told to make, by a Certificate or an argument of a Job.
+// checkFiles checks the ConfigMaps, Secrets and claims without which the kubelet does not start pods. It warns about one that is not in the
+// manifest, unless another object mentions its name, such as a Certificate or a Job that creates it.
 func (c *checks) checkFiles(workloads []podsOf, made madeObjects) {
 	if len(c.cluster.Charts) > 0 {
 		return
@@ -54,13 +54,13 @@ func (c *checks) checkFiles(workloads []podsOf, made madeObjects) {
 	}
 }
 
-// systemFile reports whether Kubernetes, kubeadm or EKS make an object.
+// systemFile reports whether Kubernetes, kubeadm or EKS creates the object.
 func (c *checks) systemFile(namespace, name string) bool {
 	return name == "kube-root-ca.crt" || namespace == "kube-system" &&
 		(c.managed || slices.Contains([]string{"kubeadm-config", "kubelet-config", "kube-proxy", "coredns", "extension-apiserver-authentication", "cluster-info"}, name))
 }
 
-// checkKeys refuses keys that an object of the manifest does not have.
+// checkKeys refuses references to keys that a ConfigMap or Secret of the manifest does not have.
 func (c *checks) checkKeys(w podsOf, d *manifest.Document, f usedFile, title string) {
 	for _, key := range f.keys {
 		has := slices.ContainsFunc([]string{"data", "binaryData", "stringData"}, func(field string) bool {
@@ -115,7 +115,7 @@ func projectedFiles(at string, v *corev1.ProjectedVolumeSource) (all []usedFile)
 	return all
 }
 
-// variablesOf returns what the variables of a container are read from.
+// variablesOf returns the ConfigMaps and Secrets from which a container gets environment variables.
 func variablesOf(at string, c *corev1.Container) (all []usedFile) {
 	for i, e := range c.EnvFrom {
 		of := fmt.Sprintf("%senvFrom[%d].", at, i)
@@ -150,7 +150,7 @@ func keysOf(items []corev1.KeyToPath) (keys []string) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// claimsOf returns the names of the volumes that a StatefulSet makes itself.
+// claimsOf returns the names of the volumes for which a StatefulSet creates claims.
 func claimsOf(w podsOf) map[string]bool {
 	names := map[string]bool{}
 	templates, _ := manifest.ValueAt(w.Object, "spec.volumeClaimTemplates").([]any)

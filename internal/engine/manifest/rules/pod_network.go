@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// checkPodNetworks compares the addresses that pod networks of the manifest are told with those of the cluster.
+// checkPodNetworks compares the addresses in the configuration of pod networks with the pod CIDR blocks of the Cluster.
 func (c *checks) checkPodNetworks() {
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
@@ -34,7 +34,7 @@ func (c *checks) checkPodNetworks() {
 	}
 }
 
-// checkNetworkChart compares the values of a chart, or its defaults, with the addresses of the cluster.
+// checkNetworkChart compares the values of a chart, or its defaults, with the pod CIDR blocks of the Cluster.
 func (c *checks) checkNetworkChart(chart manifest.Chart) {
 	problem := func(path, what, fix string) manifest.Problem {
 		what = path + " of the chart " + chart.Title + ": " + what
@@ -59,7 +59,7 @@ func (c *checks) checkNetworkChart(chart manifest.Chart) {
 	}
 }
 
-// podBlocks returns the blocks of pods of a self-managed cluster; false if the kube-controller-manager may have others.
+// podBlocks returns the pod CIDR blocks of a self-managed cluster. It returns false if the kube-controller-manager may have others.
 func (c *checks) podBlocks() (all []netip.Prefix, known bool) {
 	for _, text := range c.cluster.Object.Spec.ClusterNetwork.Pods.CIDRBlocks {
 		b, err := netip.ParsePrefix(text)
@@ -72,8 +72,8 @@ func (c *checks) podBlocks() (all []netip.Prefix, known bool) {
 	return all, !c.managed && !other
 }
 
-// checkFlannel refuses a network of flannel without the blocks that Nodes get: with --kube-subnet-mgr, it does not start then
-// (pkg/subnet/kube/kube.go of flannel; https://github.com/flannel-io/flannel/issues/1983).
+// checkFlannel refuses a network of flannel that does not contain the pod CIDR blocks of the Cluster: with --kube-subnet-mgr, flannel then
+// does not start (pkg/subnet/kube/kube.go of flannel; https://github.com/flannel-io/flannel/issues/1983).
 func (c *checks) checkFlannel(report func(path, what, fix string), path, four, six string) {
 	blocks, known := c.podBlocks()
 	if !known {
@@ -98,7 +98,7 @@ func (c *checks) checkFlannel(report func(path, what, fix string), path, four, s
 	}
 }
 
-// checkCalico refuses pools of Calico's operator outside of the blocks of pods: it installs nothing then
+// checkCalico refuses IP pools that are not within the pod CIDR blocks of the Cluster: the operator of Calico then installs nothing
 // (https://github.com/tigera/operator/issues/1512, https://github.com/tigera/operator/issues/2712).
 func (c *checks) checkCalico(report func(path, what, fix string), path string, pools any) {
 	blocks, known := c.podBlocks()
@@ -117,8 +117,8 @@ func (c *checks) checkCalico(report func(path, what, fix string), path string, p
 	}
 }
 
-// checkCilium warns of addresses of pods that Cilium gives Nodes itself and that the VPC has, too. Its default contains the default of the VPC:
-// "If your node network is in the same range you will lose connectivity to other nodes" (docs.cilium.io, "Cluster Scope").
+// checkCilium warns if the addresses that Cilium assigns to pods overlap with the VPC. Its default contains the default of the VPC: "If your
+// node network is in the same range you will lose connectivity to other nodes" (docs.cilium.io, "Cluster Scope").
 func (c *checks) checkCilium(chart manifest.Chart, report func(path, what, fix string)) {
 	mode, is := manifest.ValueAt(chart.Values, "ipam.mode").(string)
 	if is && mode != "cluster-pool" || manifest.ValueAt(chart.Values, "eni.enabled") == true || manifest.ValueAt(chart.Values, "ipv4.enabled") == false {

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
 )
 
-// checkAllocations refuses Services that ask for an address or a node port of another one (pkg/registry/core/service/storage/alloc.go of Kubernetes).
-// A node port is one for all protocols.
+// checkAllocations refuses Services with the cluster IP or the node port of another Service (pkg/registry/core/service/storage/alloc.go of
+// Kubernetes). A node port can be used once, whatever the protocol.
 func (c *checks) checkAllocations(server apiserver.Server, documents []*manifest.Document) {
 	addresses, ports := c.systemAddresses(server), map[int32]string{}
 	for _, d := range documents {
@@ -37,7 +37,7 @@ func (c *checks) checkAllocations(server apiserver.Server, documents []*manifest
 	}
 }
 
-// checkNodePorts refuses the node ports that another Service has.
+// checkNodePorts refuses node ports of another Service.
 func (c *checks) checkNodePorts(o object, s *corev1.Service, taken map[int32]string) {
 	asked := map[int32]string{}
 	for i, p := range s.Spec.Ports {
@@ -58,8 +58,8 @@ func (c *checks) checkNodePorts(o object, s *corev1.Service, taken map[int32]str
 	}
 }
 
-// systemAddresses returns the addresses of the Services that are there before those of the manifest: the first one is that of the API server
-// (pkg/controlplane of Kubernetes), and the tenth one that of CoreDNS (GetDNSIP in cmd/kubeadm/app/constants).
+// systemAddresses returns the cluster IPs that are in use before the Services of the manifest are created: the first address of the block is
+// that of the API server (pkg/controlplane of Kubernetes), and the tenth one is that of CoreDNS (GetDNSIP in cmd/kubeadm/app/constants).
 func (c *checks) systemAddresses(server apiserver.Server) map[netip.Addr]string {
 	all := map[netip.Addr]string{}
 	if len(server.Services) == 0 {

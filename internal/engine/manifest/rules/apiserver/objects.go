@@ -122,7 +122,7 @@ func (c *check) budget(o *policyv1.PodDisruptionBudget) {
 	c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
 }
 
-// webhooks checks the webhooks of an object, and policies.
+// webhooks checks webhook configurations and admission policies.
 func (c *check) webhooks(o runtime.Object) {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:

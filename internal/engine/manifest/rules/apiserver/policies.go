@@ -24,7 +24,7 @@ func (e expression) GetName() string          { return e.name }
 func (e expression) GetExpression() string    { return e.text }
 func (e expression) ReturnTypes() []*cel.Type { return e.types }
 
-// admissionEnvironment is what expressions of admission may use.
+// admissionEnvironment has the functions and types that CEL expressions of admission may use.
 //
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
 var admissionEnvironment = sync.OnceValue(func() *environment.EnvSet {

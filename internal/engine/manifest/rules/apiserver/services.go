@@ -36,8 +36,8 @@ func (c *check) service(o *corev1.Service) {
 	}
 }
 
-// serviceFamilies checks the addresses that a Service asks for, and their families (ValidateServiceClusterIPsRelatedFields, and
-// initIPFamilyFields in pkg/registry/core/service/storage).
+// serviceFamilies checks the cluster IPs of a Service and their IP families (ValidateServiceClusterIPsRelatedFields, and initIPFamilyFields in
+// pkg/registry/core/service/storage).
 func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	before := len(c.found)
 	c.serviceAddress("spec.clusterIP", s.ClusterIP)
@@ -70,7 +70,7 @@ func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	}
 }
 
-// familiesOfServer refuses families that the cluster does not have. A headless Service without a selector may have any.
+// familiesOfServer refuses IP families that the cluster does not have. Headless Services without a selector may have any family.
 func (c *check) familiesOfServer(s *corev1.ServiceSpec, policy corev1.IPFamilyPolicy) {
 	if len(c.Services) == 0 || s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0 {
 		return

@@ -74,12 +74,14 @@ func MustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) cluster.Result 
 	return res
 }
 
-// RequireNoChange requires a plan without changes.
-func RequireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+// RequireNoChange requires a plan without changes, and returns it.
+func RequireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) plan.Plan {
 	t.Helper()
-	for _, s := range MustPlan(t, m, a).Steps {
+	p := MustPlan(t, m, a)
+	for _, s := range p.Steps {
 		require.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 	}
+	return p
 }
 
 // MustDelete deletes the cluster as a new process does, and fails the test on an error.

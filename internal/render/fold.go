@@ -52,7 +52,7 @@ func blocks(p plan.Plan, full bool) (out []block) {
 
 // fold is the key of steps that are shown as one; "" for a step that is shown by itself.
 func fold(s plan.Step) string {
-	if s.Group == "" || s.Action == plan.Conflict {
+	if s.Group == "" || s.Action == plan.Conflict || s.After != "" {
 		return ""
 	}
 	fields := []string{s.Group, string(s.Action), s.Origin}
@@ -65,6 +65,9 @@ func fold(s plan.Step) string {
 // single shows one step with all its lines.
 func single(s plan.Step) block {
 	k := block{area: cmp.Or(s.Area, plan.AreaOther), action: actionOf(s), title: string(cmp.Or(s.Label, s.Resource)), id: s.CloudID, origin: s.Origin, count: 1}
+	if s.After != "" {
+		k.lines = append(k.lines, line{field: "after", want: "the deletion of " + brief(s.After), plain: true})
+	}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, lineOf(c))
 	}

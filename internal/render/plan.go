@@ -212,6 +212,8 @@ func (l line) text(wide int, a plan.Action, s Style) string {
 		return l.reason(field, s)
 	}
 	switch {
+	case l.plain:
+		return s.paint(cyan, "…") + " " + field + "  " + l.want
 	case a == plan.Create:
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
 	case l.remedy == plan.ByItself:

@@ -28,6 +28,9 @@ type Step struct {
 	CloudID  string `json:"cloudID,omitempty"` // what AWS calls it: an ID, an ARN or a name; "" before it exists
 	Origin   string `json:"origin,omitempty"`  // the part of the manifest it comes from: "demo.yaml:31 AWSCluster/demo spec.network"
 	Diff     Diff   `json:"changes,omitempty"`
+	// After is what AWS calls the resource of this name that it is still deleting, when another one is to be created: the run waits until
+	// it is gone. It is "" for others.
+	After string `json:"after,omitempty"`
 	// ReplacedBy is the resource that takes the place of one that is deleted. Diff then
 	// contains the settings that have changed, as far as they are known.
 	ReplacedBy ID `json:"replacedBy,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"embed"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
 )
 
@@ -133,17 +135,37 @@ func (s *Server) Reset(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
-// Bootstrap creates the instance profiles that clusters need.
+// Bootstrap creates the instance profiles that clusters need, in an account without resources. The server sometimes ends a connection in the middle
+// of an answer. Then nobody knows what it has created, and Bootstrap begins again.
 func (s *Server) Bootstrap(t *testing.T) {
 	t.Helper()
+	const attempts = 3
+	for n := 1; ; n++ {
+		err := s.bootstrap(t.Context())
+		if err == nil {
+			return
+		}
+		if errors.As(err, new(smithy.APIError)) || n == attempts {
+			require.NoError(t, err)
+		}
+		t.Logf("the account is made again: %v", err)
+		s.Reset(t)
+	}
+}
+
+func (s *Server) bootstrap(ctx context.Context) error {
 	c := iam.NewFromConfig(s.Config)
 	for _, role := range []string{"control-plane", "nodes"} {
 		name := role + ".cluster-api-provider-aws.sigs.k8s.io"
-		_, err := c.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String("{}")})
-		require.NoError(t, err)
-		_, err = c.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name})
-		require.NoError(t, err)
-		_, err = c.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &name})
-		require.NoError(t, err)
+		if _, err := c.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String("{}")}); err != nil {
+			return err
+		}
+		if _, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &name}); err != nil {
+			return err
+		}
+		if _, err := c.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -350,3 +350,51 @@ func TestPanic(t *testing.T) {
 		require.ErrorContains(t, err, "a: bug in clusterawsadm: runtime error: invalid memory address")
 	})
 }
+
+// What AWS is deleting counts as missing in a plan, with all that depends on it. A run waits for the end of the deletion, and creates it again.
+func TestApplyAfterDeletionInProgress(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		y := b.toy("a")
+		y.takes, y.hint, y.hintOff = 10*time.Minute, 10*time.Minute, 5*time.Minute
+		a := graph.Add(b.g, "a", y)
+		user := b.toy("user", graph.Exists(a))
+		user.reads = a.CloudID
+		graph.Add(b.g, "user", user)
+		b.put("a", "v")
+		b.put("user", "id-a")
+		b.toys["a"].dies = time.Now().Add(12 * time.Minute)
+
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Equal(t, 1, p.Count(plan.Create))
+		require.Equal(t, "id-a", p.Steps[0].After)
+		require.Empty(t, p.Steps[0].CloudID)
+		require.Equal(t, plan.Unknown, p.Steps[1].Diff[0].Want)
+		require.Equal(t, 15*time.Minute, b.g.CreateTime(func(id plan.ID) bool { return id == "a" }))
+
+		began := time.Now()
+		require.NoError(t, b.x.Apply(t.Context(), b.g), "the time limit of the creation begins when the deletion ends")
+		require.Equal(t, []string{"create a"}, b.asked())
+		require.GreaterOrEqual(t, b.when("create a")[0], 12*time.Minute)
+		require.Less(t, time.Since(began), 23*time.Minute)
+		p, err = b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.True(t, p.Empty())
+	})
+}
+
+// A deletion finds what AWS is deleting already, and waits for it.
+func TestDeleteAfterDeletionInProgress(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		y := b.toy("a")
+		y.hintOff = 5 * time.Minute
+		graph.Add(b.g, "a", y)
+		b.put("a", "v")
+		b.toys["a"].dies = time.Now().Add(4 * time.Minute)
+		p, err := b.x.PlanDelete(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Equal(t, 1, p.Count(plan.Remove))
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.False(t, b.exists("a"))
+	})
+}

@@ -27,12 +27,33 @@ func (n *resource) observe(ctx context.Context, x *Executor, deep depth) (State,
 	case have != nil:
 		n.pending = time.Time{} // it is visible: from here on, its state can be read
 	}
+	if have = n.remaining(have, deep); have == nil && n.ending != nil {
+		if !isDeleting(n.state()) { // Follow needs what Update knows about the deletion
+			n.set(nil)
+		}
+		return nil, nil
+	}
 	now := x.Cloud.Clock.Now()
 	if have != nil || now.Sub(n.made) > cloud.ConsistencyDelay { // otherwise AWS may not show yet what it has created
 		n.set(have)
 		n.seen, n.changed = now, false
 	}
 	return have, nil
+}
+
+// remaining returns the state of a resource, or nil if it has to exist and AWS is deleting it.
+func (n *resource) remaining(have State, deep depth) State {
+	n.ending = nil
+	if deep == whole && n.role.creates() && isDeleting(have) {
+		n.ending = have
+		return nil
+	}
+	return have
+}
+
+func isDeleting(s State) bool {
+	d, is := s.(Deleting)
+	return is && d.Deleting()
 }
 
 // plan finds the resource and returns the step that Apply takes with it.
@@ -46,6 +67,9 @@ func (n *resource) step(have State) plan.Step {
 	step := plan.Step{Resource: n.id, Origin: n.origin, Action: plan.Keep, PartOf: n.partOf, Group: n.id.Group(), Label: n.label}
 	if have != nil {
 		step.CloudID = have.CloudID()
+	}
+	if n.ending != nil {
+		step.After = n.ending.CloudID()
 	}
 	switch {
 	case n.role == RoleExisting:
@@ -122,7 +146,7 @@ func (n *resource) remove(ctx context.Context, x *Executor, left time.Time) erro
 		return nil
 	}
 	a := x.attempt(n)
-	a.stale, a.leftAt = n.role == RoleSwept, left
+	a.deep, a.stale, a.leftAt = ending, n.role == RoleSwept, left
 	return a.repeat(ctx, a.convergeDeleted)
 }
 
@@ -136,10 +160,12 @@ type attempt struct {
 	*resource
 	x           *Executor
 	began       time.Time
+	deep        depth         // how much is read
 	stale       bool          // read the state before the next call
 	blind       bool          // repeat the call without reading the state first
 	verifying   bool          // verify: after a write, read the state instead of using the answer
 	deleted     bool          // Delete was accepted
+	outlives    bool          // AWS was deleting it at the last read
 	announced   plan.What     // the last event about a write, until AWS has accepted it
 	acted       time.Time     // time of the last write
 	leftAt      time.Time     // when what it deletes was left behind by others
@@ -204,7 +230,7 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 		return a.state(), nil
 	}
 	a.stale = false
-	return a.observe(ctx, a.x, whole)
+	return a.observe(ctx, a.x, a.deep)
 }
 
 // consistent returns the known state like current. A new resource may be returned by one
@@ -229,6 +255,9 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	}
 	if have != nil && a.polls > 0 {
 		a.creations = 0 // AWS has shown it: what deletes it then may pass, as the end of a spot instance
+	}
+	if a.awaitsDeletion(have) {
+		return false, NotYet(fmt.Errorf("the deletion of %s", a.ending.CloudID()))
 	}
 	step := a.step(have)
 	if step.Action != plan.Keep {
@@ -261,6 +290,19 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 		return false, NotYet(fmt.Errorf("the value of %s", step.Diff[unknown].Field))
 	}
 	return false, a.update(ctx, have, step.Diff)
+}
+
+// awaitsDeletion reports whether AWS is deleting the resource. The time limit begins again when the deletion has ended.
+func (a *attempt) awaitsDeletion(have State) bool {
+	if a.ending == nil {
+		a.remaining(have, a.deep) // the answer to an update that deletes
+	}
+	before := a.outlives
+	a.outlives = a.ending != nil
+	if before && !a.outlives {
+		a.stepped, a.late = a.x.Cloud.Clock.Now(), a.x.Cloud.Late()
+	}
+	return a.outlives
 }
 
 // convergeDeleted takes one step towards the deletion.

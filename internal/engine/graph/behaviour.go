@@ -25,8 +25,9 @@ type behaviour interface {
 type depth int
 
 const (
-	whole    depth = iota // all that Diff compares
+	whole    depth = iota // all that Diff compares; what AWS is deleting does not exist
 	identity              // what a deletion needs
+	ending                // whole, also of what AWS is deleting
 )
 
 // desired is the behaviour of a Desired[S].

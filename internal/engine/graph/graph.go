@@ -163,6 +163,13 @@ type Failing interface {
 	Failure() string
 }
 
+// Deleting is implemented by a state that AWS also shows while it deletes the resource. If a resource has to exist, and AWS is deleting it,
+// it counts as missing. Before a run creates it again, it waits until it is gone.
+type Deleting interface {
+	// Deleting reports whether AWS is deleting the resource, whoever has asked for it.
+	Deleting() bool
+}
+
 // Follower is implemented by a resource whose Find depends on the last known state, or on
 // what the last call started.
 type Follower[S State] interface {
@@ -437,7 +444,10 @@ func lasts(n Resource) time.Duration {
 	if s, is := n.Observed().(Lasting); is && s.Lasts() > 0 {
 		return s.Lasts()
 	}
-	create, _ := n.Takes()
+	create, remove := n.Takes()
+	if n.deletion() != nil {
+		return remove + create
+	}
 	return create
 }
 

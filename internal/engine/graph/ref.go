@@ -40,6 +40,7 @@ type Resource interface {
 	existing() <-chan struct{}
 	leaving() <-chan struct{}
 	lingersSince() time.Time
+	deletion() State
 	wasWritten() bool
 	plan(ctx context.Context, x *Executor, deep depth) (plan.Step, error)
 	converge(ctx context.Context, x *Executor) error
@@ -120,6 +121,7 @@ type resource struct {
 	changed bool            // there was a write after the last read
 	written atomic.Bool     // AWS has accepted a write
 	removed State           // the state in which it was deleted; nil: it was not deleted
+	ending  State           // what AWS is deleting, before another one is created in its place; nil: nothing
 }
 
 // ID implements Resource.
@@ -197,6 +199,8 @@ func (n *resource) lingersSince() time.Time {
 	}
 	return time.Time{}
 }
+
+func (n *resource) deletion() State { return n.ending }
 
 func (n *resource) wasWritten() bool { return n.written.Load() }
 

@@ -56,10 +56,14 @@ type entry struct {
 type seen struct {
 	ID, Value string
 	Ready     bool
+	Leaves    bool // the world is deleting it
 }
 
 // CloudID implements graph.State.
 func (s seen) CloudID() string { return s.ID }
+
+// Deleting implements graph.Deleting.
+func (s seen) Deleting() bool { return s.Leaves }
 
 // toy is the desired state of a toy.
 type toy struct {
@@ -171,7 +175,7 @@ func (m *made) seen() *seen {
 	if m == nil {
 		return nil
 	}
-	return &seen{ID: m.ID, Value: m.Value, Ready: !time.Now().Before(m.ready)}
+	return &seen{ID: m.ID, Value: m.Value, Ready: !time.Now().Before(m.ready), Leaves: !m.dies.IsZero()}
 }
 
 func (w *world) list(context.Context) (map[string]seen, error) {

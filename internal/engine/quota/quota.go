@@ -101,10 +101,11 @@ func countedDemands(g *graph.Graph, p plan.Plan) (out []*demand) {
 	return slices.DeleteFunc(out, func(d *demand) bool { return !changes[d.Code+" "+d.scope] })
 }
 
-// takes returns how much of a quota a step takes.
+// takes returns how much of a quota a step takes. What takes the place of a resource that AWS is still deleting takes no more than that one,
+// which counts until it is gone.
 func takes(q *kind.Quota, g *graph.Graph, s plan.Step) (n int, scope string) {
 	counts := s.Action == plan.Create || q.Used == nil && slices.Contains([]plan.Action{plan.Update, plan.Keep, plan.Settle}, s.Action)
-	if !counts {
+	if !counts || s.After != "" && q.Used != nil {
 		return 0, ""
 	}
 	if q.Takes == nil {

@@ -75,7 +75,7 @@ func (l *Looking) Look(ctx context.Context) error {
 	}
 	l.warnOfLateMachines(ctx)
 	l.warnOfUnwatchedRefreshes()
-	return nil
+	return l.warnOfLostObjects(ctx)
 }
 
 // build reads the inventory and builds the graph.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -107,6 +108,24 @@ func (l *Looking) checkNewEtcd() error {
 		return fmt.Errorf("the cluster has not lost its control plane, because it was not begun yet: run without --new-etcd")
 	}
 	return fmt.Errorf("the cluster has not lost its control plane (%s): run without --new-etcd", strings.Join(ids, ", "))
+}
+
+// warnOfLostObjects warns if the EKS cluster has existed, and the plan creates another one, which is empty: nothing restores its objects.
+func (l *Looking) warnOfLostObjects(ctx context.Context) error {
+	at := slices.IndexFunc(l.Plan.Steps, func(s plan.Step) bool { return s.Resource.Kind() == eks.ClusterKind && s.Action == plan.Create })
+	if at < 0 {
+		return nil
+	}
+	if s := l.Plan.Steps[at]; s.After != "" {
+		l.Warn("AWS is deleting the EKS cluster, and with it all its Kubernetes objects: when it is gone, the run creates an empty one")
+		return nil
+	}
+	worked, err := l.lastWorked(ctx)
+	if err == nil && !worked.IsZero() {
+		l.Warn("a run found the EKS cluster at %s. It does not exist any more, and its Kubernetes objects are lost: the run creates an empty one",
+			worked.UTC().Format(time.RFC3339))
+	}
+	return err
 }
 
 // hiddenMachine is the error for the machine of the init marker if it exists, but is not among the

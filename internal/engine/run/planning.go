@@ -41,7 +41,7 @@ func (p *planning) public() plan.Plan {
 
 // result returns what the run has done.
 func (p *planning) result(err error) (cluster.Result, error) {
-	if err == nil && p.Cluster.Target.Wait == plan.NodesReady && !p.Cluster.IsEKS() {
+	if err == nil && (p.Cluster.Target.Wait == plan.NodesReady || p.Cluster.IsEKS()) {
 		p.worked = p.Cloud.Now()
 	}
 	return p.Result(p.public(), err)

@@ -244,11 +244,11 @@ func (p *power) sort() {
 				p.workers = append(p.workers, m)
 			}
 		case *autoscaling.GroupState:
-			if have.Status == "" {
+			if !have.Deleting() {
 				p.groups = append(p.groups, existingGroup{*have, n, templates[have.TemplateID()]})
 			}
 		case *eks.NodeGroupState:
-			if have.IsOwned(p.Cloud) {
+			if have.IsOwned(p.Cloud) && !have.Deleting() {
 				p.nodeGroups = append(p.nodeGroups, existingNodes{*have, n})
 			}
 		case *eks.FargateProfileState:

@@ -99,6 +99,9 @@ type Machine struct {
 
 const inService = string(types.LifecycleStateInService)
 
+// Deleting implements graph.Deleting. The group has no other states.
+func (s GroupState) Deleting() bool { return s.Status != "" }
+
 // Serving returns the capacity in service: the number of machines, unless they have weights.
 func (s *GroupState) Serving() (n int) {
 	for _, i := range s.Instances {
@@ -166,7 +169,7 @@ func (g *Group) Identify(ctx context.Context, c *cloud.Clients, _ *GroupState) (
 // until it ends, also when no machine has to be replaced any more.
 func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) (*GroupState, error) {
 	s, err := g.Identify(ctx, c, nil)
-	if s == nil || err != nil || s.Status != "" {
+	if s == nil || err != nil || s.Deleting() {
 		return s, err
 	}
 	have := *s
@@ -252,10 +255,6 @@ func (g *Group) behind(have *GroupState) (versions []string) {
 // Diff implements graph.Desired. It waits for machines only if there is no other
 // difference, because the other difference may be the reason why machines do not start.
 func (g *Group) Diff(have *GroupState) (d plan.Diff) {
-	if have.Status != "" {
-		d.Await("status", have.Status, "deleted")
-		return d
-	}
 	d.Set("minSize", have.Min, g.Spec.MinSize)
 	d.Set("maxSize", have.Max, g.Spec.MaxSize)
 	if g.Desired != nil {
@@ -399,7 +398,7 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 
 // Delete implements graph.Deleter. AWS terminates the machines first.
 func (g *Group) Delete(ctx context.Context, c *cloud.Clients, have *GroupState) error {
-	if have.Status != "" {
+	if have.Deleting() {
 		return nil // the deletion is in progress
 	}
 	_, err := c.AutoScaling.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: &have.ID, ForceDelete: aws.Bool(true)})
@@ -603,7 +602,7 @@ const GroupKind = "auto-scaling-group"
 // groupProtection implements kind.Functions.Protection. Protection of single machines from scale-in
 // does not prevent a forced deletion of the group.
 func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string, error) {
-	if s.DeletionProtection == "" || s.DeletionProtection == types.DeletionProtectionNone || s.Status != "" {
+	if s.DeletionProtection == "" || s.DeletionProtection == types.DeletionProtectionNone || s.Deleting() {
 		return "", nil
 	}
 	return fmt.Sprintf(

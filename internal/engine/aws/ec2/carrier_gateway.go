@@ -29,6 +29,9 @@ type CarrierGatewayState struct {
 	Status types.CarrierGatewayState
 }
 
+// Deleting implements graph.Deleting.
+func (s CarrierGatewayState) Deleting() bool { return s.Status == types.CarrierGatewayStateDeleting }
+
 var _ graph.Managed[CarrierGatewayState] = (*CarrierGateway)(nil)
 
 // carrierGatewayTime is how long AWS usually takes to create or delete a carrier gateway.
@@ -85,7 +88,7 @@ func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *Car
 // Delete implements graph.Deleter. DeleteCarrierGateway does not delete routes to the
 // gateway; they become blackholes.
 func (g *CarrierGateway) Delete(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState) error {
-	if have.Status == types.CarrierGatewayStateDeleting {
+	if have.Deleting() {
 		return nil
 	}
 	_, err := c.EC2.DeleteCarrierGateway(ctx, &ec2.DeleteCarrierGatewayInput{CarrierGatewayId: &have.ID})

@@ -41,6 +41,9 @@ var (
 	_ graph.Timed                     = (*NATGateway)(nil)
 )
 
+// Deleting implements graph.Deleting.
+func (s NATGatewayState) Deleting() bool { return s.Status == types.NatGatewayStateDeleting }
+
 // Needs implements graph.Desired.
 func (n *NATGateway) Needs() []graph.Edge {
 	return append(graph.Exists(n.Subnet, n.Address), graph.On(n.Internet)...)

@@ -46,6 +46,9 @@ func (s GatewayEndpointState) Failure() string {
 	return s.Status + text.Prefixed(": ", s.Error)
 }
 
+// Deleting implements graph.Deleting.
+func (s GatewayEndpointState) Deleting() bool { return s.Status == EndpointStatus(types.StateDeleting) }
+
 var (
 	_ graph.Managed[GatewayEndpointState] = (*GatewayEndpoint)(nil)
 	_ graph.Timed                         = (*GatewayEndpoint)(nil)

@@ -80,6 +80,9 @@ func (s AddonState) Failure() string {
 	return ""
 }
 
+// Deleting implements graph.Deleting.
+func (s AddonState) Deleting() bool { return s.Status == string(types.AddonStatusDeleting) }
+
 // IsOwned reports whether the cluster owns the add-on.
 func (s AddonState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
 
@@ -240,7 +243,7 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 
 // Delete implements graph.Deleter. Without preserve, EKS deletes the Kubernetes objects too.
 func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) error {
-	if have.Status == string(types.AddonStatusDeleting) {
+	if have.Deleting() {
 		return nil
 	}
 	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &have.Cluster, AddonName: &have.Name, Preserve: have.Preserved()})

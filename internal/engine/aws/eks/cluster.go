@@ -88,6 +88,9 @@ func (s ClusterState) Failure() string {
 	return ""
 }
 
+// Deleting implements graph.Deleting.
+func (s ClusterState) Deleting() bool { return s.Status == string(types.ClusterStatusDeleting) }
+
 var (
 	_ graph.Managed[ClusterState]  = (*Cluster)(nil)
 	_ graph.Follower[ClusterState] = (*Cluster)(nil)
@@ -619,7 +622,7 @@ func nextValue(d plan.Diff, field string) string {
 // nothing uses it. Once the cluster is gone, the group cannot be found by the name of the
 // Cluster object.
 func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterState) error {
-	if have.Status == string(types.ClusterStatusDeleting) {
+	if have.Deleting() {
 		return nil
 	}
 	if have.Group != "" { // it has none before it is active

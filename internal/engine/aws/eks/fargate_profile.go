@@ -64,6 +64,11 @@ func (s FargateProfileState) Failure() string {
 	return ""
 }
 
+// Deleting implements graph.Deleting.
+func (s FargateProfileState) Deleting() bool {
+	return s.Status == string(types.FargateProfileStatusDeleting)
+}
+
 // IsOwned reports whether the cluster owns the profile. The tag with the name of its Cluster
 // object is enough: CAPA removes others.
 func (s FargateProfileState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
@@ -172,7 +177,7 @@ func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *Far
 
 // Delete implements graph.Deleter.
 func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *FargateProfileState) error {
-	if have.Status == string(types.FargateProfileStatusDeleting) {
+	if have.Deleting() {
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &have.Cluster, FargateProfileName: &have.Name})

@@ -37,6 +37,9 @@ type IdentityProviderState struct {
 	lastUpdate                                       // of the cluster, which associates or disassociates it
 }
 
+// Deleting implements graph.Deleting.
+func (s IdentityProviderState) Deleting() bool { return s.Status == string(types.ConfigStatusDeleting) }
+
 var (
 	_ graph.Managed[IdentityProviderState]  = (*IdentityProvider)(nil)
 	_ graph.Follower[IdentityProviderState] = (*IdentityProvider)(nil)
@@ -69,7 +72,7 @@ func (p *IdentityProvider) Follow(ctx context.Context, c *cloud.Clients, last *I
 	if err != nil || last.Update == "" {
 		return s, err
 	}
-	stays := s != nil && last.Status == string(types.ConfigStatusDeleting) && s.Status == string(types.ConfigStatusActive)
+	stays := s != nil && last.Deleting() && s.Status == string(types.ConfigStatusActive)
 	if cluster, ok := p.Cluster.Found(); ok && (s == nil || stays) {
 		if _, err := last.follow(ctx, c, "", eks.DescribeUpdateInput{Name: &cluster.Name}); err != nil {
 			return nil, err
@@ -86,10 +89,6 @@ func (p *IdentityProvider) Follow(ctx context.Context, c *cloud.Clients, last *I
 // Diff implements graph.Desired. To change a provider, Update disassociates it, and it is
 // associated again. This takes half an hour.
 func (p *IdentityProvider) Diff(have *IdentityProviderState) (d plan.Diff) {
-	if have.Status == string(types.ConfigStatusDeleting) {
-		d.Await("status", have.Status, "deleted")
-		return d
-	}
 	d.Await("status", have.Status, string(types.ConfigStatusActive))
 	d.Set("issuerUrl", have.Issuer, p.Issuer)
 	d.Set("clientId", have.Client, p.Client)
@@ -217,7 +216,7 @@ func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *I
 
 func (p *IdentityProvider) disassociate(ctx context.Context, c *cloud.Clients, have *IdentityProviderState) (*types.Update, error) {
 	cluster, ok := p.Cluster.Found()
-	if !ok || have.Status == string(types.ConfigStatusDeleting) {
+	if !ok || have.Deleting() {
 		return nil, nil
 	}
 	out, err := c.EKS.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{

@@ -123,6 +123,9 @@ func (s NodeGroupState) Failure() string {
 	return ""
 }
 
+// Deleting implements graph.Deleting.
+func (s NodeGroupState) Deleting() bool { return s.Status == string(types.NodegroupStatusDeleting) }
+
 var (
 	_ graph.Checked                  = (*NodeGroup)(nil)
 	_ graph.Managed[NodeGroupState]  = (*NodeGroup)(nil)
@@ -490,7 +493,7 @@ func (g *NodeGroup) taintsUpdate(have *NodeGroupState) *types.UpdateTaintsPayloa
 
 // Delete implements graph.Deleter.
 func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGroupState) error {
-	if have.Status == string(types.NodegroupStatusDeleting) {
+	if have.Deleting() {
 		return nil
 	}
 	_, err := c.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &have.Cluster, NodegroupName: &have.Name})

@@ -107,21 +107,29 @@ func (l *loader) missingObject(from *manifest.Entry, path, kind, name string) {
 		l.consequence = true
 	default:
 		fix := l.namesOf(kind, name)
-		if other := l.ofOtherProvider(name); other != nil && len(l.ofKind(kind)) == 0 {
+		if other := l.ofOtherProvider(kind, name); other != nil && len(l.ofKind(kind)) == 0 {
 			fix = fmt.Sprintf("the input has %s, which is not supported", other.Title())
 		}
 		l.absent(from.Problem(path, fmt.Sprintf("there is no %s/%s in the input", kind, name), fix))
 	}
 }
 
-// ofOtherProvider returns an object of that name of another provider.
-func (l *loader) ofOtherProvider(name string) *aside {
+// ofOtherProvider returns an object of another provider that has the name; without one, an object for the same purpose, such as
+// RKE2ConfigTemplate for KubeadmConfigTemplate.
+func (l *loader) ofOtherProvider(kind, name string) (found *aside) {
+	purpose := strings.TrimPrefix(strings.TrimPrefix(kind, "Kubeadm"), "AWS")
 	for _, a := range l.asides {
-		if _, known := providerOf(a.Kind); known && a.Name == name && manifest.IsClusterGroup(a.group) {
+		if _, known := providerOf(a.Kind); !known || !manifest.IsClusterGroup(a.group) {
+			continue
+		}
+		if a.Name == name {
 			return a
 		}
+		if strings.HasSuffix(a.Kind, purpose) && found == nil {
+			found = a
+		}
 	}
-	return nil
+	return found
 }
 
 // decryptFix is the fix for an encrypted object.

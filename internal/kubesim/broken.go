@@ -148,7 +148,7 @@ func (c *Cluster) fail(path string, now time.Time) {
 
 // unscheduled returns the condition of a pod that no Node accepts, as the scheduler writes it
 // (FitError in pkg/scheduler/framework/types.go of Kubernetes v1.34.2).
-func (c *Cluster) unscheduled() Object {
+func (c *Cluster) unscheduled(pod Object) Object {
 	nodes, why := c.paths("Node"), map[string]int{}
 	for _, p := range nodes {
 		node := c.Objects[p]
@@ -160,6 +160,8 @@ func (c *Cluster) unscheduled() Object {
 		case taint >= 0:
 			t := list(node, "spec", "taints")[taint]
 			why[fmt.Sprintf("node(s) had untolerated taint {%s: %s}", text(t, "key"), text(t, "value"))]++
+		case lacks(node, pod) != "":
+			why["Insufficient "+lacks(node, pod)]++
 		default:
 			why["node(s) had untolerated taint {node.kubernetes.io/unreachable: }"]++
 		}

@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -22,6 +21,7 @@ type Machine struct {
 	Labels               map[string]string // that the kubelet sets
 	Taints               []any             // nil means those of kubeadm
 	MaxPods              int               // 0 means 110
+	CPUs, MemoryMiB      int               // 0: not known
 }
 
 // Taints that other components wait for.
@@ -78,10 +78,11 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 		"metadata": Object{"name": m.Name, "labels": marks, "annotations": Object{"kubesim/provider-id": m.ProviderID}, "managedFields": fields},
 		"spec":     spec,
 		"status": Object{
-			"addresses":  []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
-			"nodeInfo":   Object{"kubeletVersion": m.Version},
-			"capacity":   Object{"pods": fmt.Sprint(cmp.Or(m.MaxPods, mostPods))},
-			"conditions": []any{ready(now, "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
+			"addresses":   []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
+			"nodeInfo":    Object{"kubeletVersion": m.Version},
+			"capacity":    Object{"pods": fmt.Sprint(m.maxPods())},
+			"allocatable": m.room(),
+			"conditions":  []any{ready(now, "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
 		},
 	}, now)
 }

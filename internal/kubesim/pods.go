@@ -84,7 +84,7 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 		}
 	}
 	if best == "" {
-		if condition := c.unscheduled(); fmt.Sprint(value(pod, "status", "conditions")) != fmt.Sprint([]any{condition}) {
+		if condition := c.unscheduled(pod); fmt.Sprint(value(pod, "status", "conditions")) != fmt.Sprint([]any{condition}) {
 			pod["status"] = Object{"phase": "Pending", "conditions": []any{condition}}
 			c.put(path, pod, now)
 		}
@@ -97,9 +97,12 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 	c.put(path, pod, now)
 }
 
-// takes reports whether a Node has the labels that a pod demands by its nodeSelector and its affinity (GetRequiredNodeAffinity in
+// takes reports whether a Node has room for a pod, and the labels that it demands by its nodeSelector and its affinity (GetRequiredNodeAffinity in
 // k8s.io/component-helpers).
 func takes(node, pod Object) bool {
+	if lacks(node, pod) != "" {
+		return false
+	}
 	labels, _ := value(node, "metadata", "labels").(Object)
 	wanted, _ := value(pod, "spec", "nodeSelector").(Object)
 	for k, v := range wanted {

@@ -357,6 +357,8 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(part, "---\n")), &doc); err != nil {
 			return nil, err
 		}
+		doc.NodeRegistration.unquote()
+		doc.NodeRegistration.substitute(files, i, svc.address(i, ""))
 		switch doc.Kind {
 		case "ClusterConfiguration":
 			b.Version, b.ControlPlane = doc.KubernetesVersion, true

@@ -240,9 +240,11 @@ func hasTwoTags(i *ec2.Instance) bool {
 }
 
 func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
+	cpus, memory := svc.EC2.SizeOf(i.Type)
 	return kubesim.Machine{
 		Name: svc.nodeName(i), IP: svc.address(i, b.NodeIP), Advertised: b.Advertised, ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
 		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels, Taints: b.Taints, MaxPods: b.MaxPods,
+		CPUs: cpus, MemoryMiB: memory,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // nodeRegistration has the fields of kubeadm's NodeRegistrationOptions that are simulated.
 type nodeRegistration struct {
 	Name, CRISocket  string
-	KubeletExtraArgs any    // a map in v1beta3, a list of names and values in v1beta4
+	KubeletExtraArgs any    // a map in v1beta3, a list of names and values in v1beta4; after unquote, as the kubelet receives them
 	Taints           *[]any // nil: those of kubeadm
 
 	IgnorePreflightErrors []string
@@ -21,24 +21,72 @@ type nodeRegistration struct {
 // argument returns an argument of the kubelet; "" for none.
 func (r nodeRegistration) argument(name string) string { return argument(r.KubeletExtraArgs, name) }
 
+// unquote removes quotes from the arguments of the kubelet. kubeadm writes them into /var/lib/kubelet/kubeadm-flags.env
+// (cmd/kubeadm/app/phases/kubelet/flags.go), and the kubelet gets $KUBELET_KUBEADM_ARGS in ExecStart: "quotes are respected when splitting into
+// words, and afterwards removed" (systemd.service(5)).
+func (r *nodeRegistration) unquote() {
+	quotes := strings.NewReplacer(`"`, "", `'`, "")
+	switch args := r.KubeletExtraArgs.(type) {
+	case map[string]any:
+		for name, v := range args {
+			args[name] = quotes.Replace(fmt.Sprint(v))
+		}
+	case []any:
+		for _, x := range args {
+			if arg, is := x.(map[string]any); is {
+				arg["value"] = quotes.Replace(fmt.Sprint(arg["value"]))
+			}
+		}
+	}
+}
+
 // nameRefused returns kubeadm's error for the name of a Node (ValidateNodeRegistrationOptions in cmd/kubeadm/app/apis/kubeadm/validation), or "".
 // A command that edits kubeadm's configuration may have written another name.
 func (r nodeRegistration) nameRefused(files map[string]string) string {
 	if r.Name == "" || regex.Of(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(strings.ToLower(r.Name)) {
 		return ""
 	}
-	for name, text := range files {
-		if name == bootText {
-			text = commandsIn(files)
-		}
-		if regex.Of(`(sed|envsubst|awk|perl|python|yq|tee|cp)\b.*kubeadm`).MatchString(text) {
-			return ""
-		}
+	if editsConfig(files) {
+		return ""
 	}
 	return fmt.Sprintf(
 		"kubeadm: nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters",
 		r.Name,
 	)
+}
+
+// editsConfig reports whether a command may edit the configuration of kubeadm before kubeadm reads it.
+func editsConfig(files map[string]string) bool {
+	for name, text := range files {
+		if name == bootText {
+			text = commandsIn(files)
+		}
+		if regex.Of(`(sed|envsubst|awk|perl|python|yq|tee|cp)\b.*kubeadm`).MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// substitute replaces the variables of Flatcar's metadata agent in the arguments of the kubelet, if a command edits the configuration, as
+// envsubst does (https://coreos.github.io/afterburn/usage/attributes). An argument with other variables is left out: it has a value that is not known.
+func (r *nodeRegistration) substitute(files map[string]string, i *ec2.Instance, address string) {
+	args, is := r.KubeletExtraArgs.([]any)
+	if !is || !editsConfig(files) {
+		return
+	}
+	variables := strings.NewReplacer(
+		"${COREOS_EC2_IPV4_LOCAL}", address, "${COREOS_EC2_INSTANCE_ID}", i.ID, "${COREOS_EC2_AVAILABILITY_ZONE}", i.Zone, "${COREOS_EC2_INSTANCE_TYPE}", i.Type,
+	)
+	r.KubeletExtraArgs = slices.DeleteFunc(args, func(x any) bool {
+		arg, is := x.(map[string]any)
+		if !is {
+			return false
+		}
+		value := variables.Replace(fmt.Sprint(arg["value"]))
+		arg["value"] = value
+		return strings.Contains(value, "${")
+	})
 }
 
 // argument returns an extra argument of a component; "" for none.

@@ -299,7 +299,7 @@ func (s *SelfManaged) classicBalancer() map[string]any {
 		if b.CrossZone {
 			out["crossZoneLoadBalancing"] = true
 		}
-		protocol, _, _ := strings.Cut(b.Check.Target, ":")
+		protocol, _, _ := strings.Cut(b.Health.Target, ":")
 		out["healthCheckProtocol"] = protocol
 	}
 	set(out, "name", b.ID, byDefault)

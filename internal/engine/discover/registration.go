@@ -8,6 +8,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // register completes the registration of a Node with labels and taints.
@@ -84,11 +85,11 @@ const (
 // registeredByKubeadm returns the labels and taints with which a kubelet that kubeadm configures
 // registers its Node.
 func registeredByKubeadm(r bootstrapv1.NodeRegistrationOptions, controlPlane bool) registered {
-	out := registered{labelsIn(boot.Argument(r.KubeletExtraArgs, nodeLabelsArgument)), usualTaints(controlPlane)}
+	out := registered{labelsIn(boot.Argument(manifest.KubeletArguments(r.KubeletExtraArgs), nodeLabelsArgument)), usualTaints(controlPlane)}
 	if r.Taints != nil {
 		out.taints = *r.Taints
 	}
-	if text := boot.Argument(r.KubeletExtraArgs, taintsArgument); text != "" {
+	if text := boot.Argument(manifest.KubeletArguments(r.KubeletExtraArgs), taintsArgument); text != "" {
 		out.taints = taintsIn(text)
 	}
 	return out

@@ -33,6 +33,7 @@ type Workloads struct {
 	// Optional says that objects which do not exist are not waited for: somebody has replaced them.
 	Optional bool
 	After    []graph.Edge // the objects, and the Nodes for their pods
+	Types    []string     // the instance types of all Nodes; none if some are not known
 }
 
 // WorkloadsState says what does not work yet.
@@ -54,6 +55,7 @@ func (s WorkloadsState) CloudID() string { return s.Name }
 var (
 	_ graph.Desired[WorkloadsState] = (*Workloads)(nil)
 	_ graph.TimeLimited             = (*Workloads)(nil)
+	_ graph.Doubted                 = (*Workloads)(nil)
 )
 
 // HasStatus reports whether the run waits until the status of an object says that it is ready. Other

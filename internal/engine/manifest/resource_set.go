@@ -114,8 +114,8 @@ func ExternalCloudProvider(spec *bootstrapv1.KubeadmConfigSpec) bool {
 	is := func(a bootstrapv1.Arg) bool {
 		return a.Name == "cloud-provider" && a.Value != nil && *a.Value == "external"
 	}
-	return slices.ContainsFunc(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, is) ||
-		slices.ContainsFunc(spec.JoinConfiguration.NodeRegistration.KubeletExtraArgs, is)
+	return slices.ContainsFunc(KubeletArguments(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs), is) ||
+		slices.ContainsFunc(KubeletArguments(spec.JoinConfiguration.NodeRegistration.KubeletExtraArgs), is)
 }
 
 func (d *Document) list(path string) []any {

@@ -102,7 +102,7 @@ func (p *planning) warnOfDoubts(ctx context.Context) {
 	told := map[string]bool{} // machines of a group have the same
 	for _, s := range p.Plan.Steps {
 		r, ok := p.Built.Graph.Resource(s.Resource).Desired().(graph.Doubted)
-		if !ok || s.Action != plan.Create && s.Action != plan.Update {
+		if !ok || s.Action != plan.Create && s.Action != plan.Update && s.Action != plan.Await {
 			continue
 		}
 		warnings, err := r.Doubts(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
@@ -110,7 +110,10 @@ func (p *planning) warnOfDoubts(ctx context.Context) {
 			continue
 		}
 		for _, w := range warnings {
-			at := p.locate(s.Origin, errors.New(w))
+			at := s.Origin
+			if s.Action != plan.Await { // the warning names the object that is awaited
+				at = p.locate(s.Origin, errors.New(w))
+			}
 			if !told[at+w] {
 				p.Warn("%s: %s", at, w)
 			}

@@ -57,7 +57,7 @@ func addWorkloads(g *graph.Graph, in inputs, k kubernetes) {
 	}
 	after := append(runPods(g), graph.Awaits(desiredOf(g, incluster.ResourceSetKind, incluster.HelmReleaseKind)...)...)
 	add := func(w *incluster.Workloads, from graph.Option) {
-		w.API, w.Server, w.After = k.api, k.server, after
+		w.API, w.Server, w.After, w.Types = k.api, k.server, after, in.nodeTypes()
 		graph.Expect(g, plan.ID(incluster.WorkloadsKind+"/"+w.Name), w, from, graph.Diagnosed(diagnose.Workloads(w)))
 	}
 	if k.config != nil {

@@ -2,12 +2,14 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // What kubeadm requires of a machine of a control plane: ControlPlaneNumCPU and ControlPlaneMem in
@@ -98,3 +100,52 @@ func (x group) checksPreflight(check string) bool {
 	}
 	return !ignored(x.kubeadm.InitConfiguration.NodeRegistration) || x.count > 1 && !ignored(x.kubeadm.JoinConfiguration.NodeRegistration)
 }
+
+// nodeTypes returns the instance types of the Nodes; nil if something else than the manifest chooses some of them.
+func (in inputs) nodeTypes() []string {
+	m, types := in.m, map[string]bool{}
+	if m.EKS.HasAutoMode() || m.EKS.HasKarpenter() || m.EKS != nil && len(m.EKS.Fargate) > 0 {
+		return nil
+	}
+	if m.ControlPlane != nil {
+		types[m.ControlPlane.Template.Spec.Template.Spec.InstanceType] = true
+	}
+	for _, d := range m.Deployments {
+		types[d.Template.Spec.Template.Spec.InstanceType] = true
+	}
+	for _, x := range m.Machines {
+		types[x.Infra.Spec.InstanceType] = true
+	}
+	for _, p := range m.Pools {
+		for _, name := range poolTypes(p) {
+			types[name] = true
+		}
+	}
+	if types[""] {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(types))
+}
+
+// poolTypes returns the instance types of a pool.
+func poolTypes(p manifest.Pool) (types []string) {
+	if p.Scaling != nil && p.Scaling.Spec.MixedInstancesPolicy != nil {
+		for _, o := range p.Scaling.Spec.MixedInstancesPolicy.Overrides {
+			types = append(types, o.InstanceType)
+		}
+	}
+	types = append(types, p.InstanceTypes...)
+	if p.Managed != nil && len(types) == 0 && p.Managed.Spec.InstanceType != nil {
+		types = append(types, *p.Managed.Spec.InstanceType)
+	}
+	if t := p.Template(); t != nil && len(types) == 0 {
+		types = append(types, t.InstanceType)
+	}
+	if len(types) == 0 {
+		types = append(types, defaultNodeType)
+	}
+	return types
+}
+
+// defaultNodeType is the type that EKS uses for a node group without one ("instanceTypes" of CreateNodegroup).
+const defaultNodeType = "t3.medium"

@@ -223,7 +223,7 @@ func addClassicLoadBalancer(g *graph.Graph, in inputs, at balancerPlace, spec *i
 	r := &elb.ClassicLoadBalancer{
 		Name: name, VPC: at.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{at.group},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
-		Port: in.m.APIPort(), Check: classicCheck(spec), Tags: in.namedTags(name, roleAPIServer),
+		Port: in.m.APIPort(), Health: classicCheck(spec), Tags: in.namedTags(name, roleAPIServer),
 	}
 	if !r.Internal {
 		r.Internet = at.net.internet

@@ -122,7 +122,7 @@ func (x group) kubelets() (all []map[string]string) {
 	}
 	for _, r := range x.registrations() {
 		args := map[string]string{}
-		for _, a := range r.KubeletExtraArgs {
+		for _, a := range manifest.KubeletArguments(r.KubeletExtraArgs) {
 			args[a.Name] = text(a.Value)
 		}
 		all = append(all, args)

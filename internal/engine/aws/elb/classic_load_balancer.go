@@ -30,7 +30,7 @@ type ClassicLoadBalancer struct {
 	Internal  bool
 	CrossZone bool
 	Port      int32 // of the listener; the port of instances is ClassicTarget
-	Check     ClassicHealthCheck
+	Health    ClassicHealthCheck
 	Tags      cloud.Tags
 }
 
@@ -55,7 +55,7 @@ type ClassicLoadBalancerState struct {
 	Internal                   bool
 	Subnets, Groups, Listeners []string
 	Instances                  []string
-	Check                      ClassicHealthCheck
+	Health                     ClassicHealthCheck
 	CrossZone                  bool
 	IdleTimeout                int32 // seconds
 }
@@ -67,6 +67,11 @@ const (
 	// ClassicTarget is the port of the API server on a machine.
 	ClassicTarget = 6443
 )
+
+// Check implements graph.Checked.
+func (l *ClassicLoadBalancer) Check(context.Context, *cloud.Clients) (refusal string, err error) {
+	return sameZone(l.Subnets), nil
+}
 
 // Needs implements graph.Desired.
 func (l *ClassicLoadBalancer) Needs() []graph.Edge {
@@ -121,7 +126,7 @@ func (l *ClassicLoadBalancer) Diff(have *ClassicLoadBalancerState) (d plan.Diff)
 	d.Fixed("listener", slices.Contains(have.Listeners, l.listener()), true)
 	d.Set("crossZone", have.CrossZone, l.CrossZone)
 	d.Set("idleTimeout", have.IdleTimeout, classicIdleTimeout)
-	d.Set("healthCheck", have.Check, l.Check)
+	d.Set("healthCheck", have.Health, l.Health)
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(l.Subnets))
 	d.Lines("securityGroup", have.Groups, append(identity.CloudIDs(l.Groups), l.ExtraIDs...))
 	d.Tags(have.Tags, l.Tags)
@@ -171,8 +176,8 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 		}},
 		{[]string{"healthCheck"}, func() error {
 			_, err := c.ELB.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &have.ID, HealthCheck: &types.HealthCheck{
-				Target: &l.Check.Target, Interval: &l.Check.Interval, Timeout: &l.Check.Timeout,
-				HealthyThreshold: &l.Check.Healthy, UnhealthyThreshold: &l.Check.Unhealthy,
+				Target: &l.Health.Target, Interval: &l.Health.Interval, Timeout: &l.Health.Timeout,
+				HealthyThreshold: &l.Health.Healthy, UnhealthyThreshold: &l.Health.Unhealthy,
 			}})
 			return err
 		}},
@@ -266,7 +271,7 @@ func classicLoadBalancerState(x types.LoadBalancerDescription) ClassicLoadBalanc
 		}
 	}
 	if h := x.HealthCheck; h != nil {
-		s.Check = ClassicHealthCheck{
+		s.Health = ClassicHealthCheck{
 			aws.ToString(h.Target),
 			aws.ToInt32(h.Interval),
 			aws.ToInt32(h.Timeout),

@@ -102,9 +102,31 @@ func noInternet(ctx context.Context, c *cloud.Clients, at place) (refusal string
 	return "", nil
 }
 
-// Check implements graph.Checked: a load balancer has groups of its own VPC only.
+// Check implements graph.Checked: a load balancer has groups of its own VPC, and one subnet of a zone.
 func (l *LoadBalancer) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal := sameZone(l.Subnets); refusal != "" {
+		return refusal, nil
+	}
 	return ec2.MissingGroups(ctx, c, ec2.KnownVPC(l.VPC), slices.Clone(l.ExtraIDs))
+}
+
+// sameZone says which two subnets are in one zone: a load balancer takes one of each ("Subnets" of CreateLoadBalancer, API references of both
+// versions).
+func sameZone(subnets []*graph.Ref[ec2.SubnetState]) string {
+	in := map[string]string{}
+	for _, s := range subnets {
+		name, zone := string(s.ID()), ""
+		if have, is := s.Found(); is {
+			name, zone = have.ID, have.Zone
+		} else if d, is := s.Desired().(*ec2.Subnet); is {
+			zone = d.Zone
+		}
+		if other := in[zone]; zone != "" && other != "" && other != name {
+			return fmt.Sprintf("subnets: %s and %s are both in %s, and a load balancer takes one subnet of a zone: remove one of them", other, name, zone)
+		}
+		in[zone] = name
+	}
+	return ""
 }
 
 // leastFree is how many free addresses Elastic Load Balancing demands in each subnet of a new load balancer ("Network

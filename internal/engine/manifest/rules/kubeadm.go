@@ -25,7 +25,8 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 		c.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
 		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v, plane)
 		c.checkKubeletFiles(
-			o, prefix, ".initConfiguration.nodeRegistration.kubeletExtraArgs", spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, spec, v,
+			o, prefix, ".initConfiguration.nodeRegistration.kubeletExtraArgs",
+			manifest.KubeletArguments(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs), spec, v,
 		)
 		if config := spec.JoinConfiguration.ControlPlane; config != nil {
 			c.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", config.LocalAPIEndpoint)
@@ -46,7 +47,9 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 		)
 	}
 	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
-	c.checkKubeletFiles(o, prefix, ".joinConfiguration.nodeRegistration.kubeletExtraArgs", join.NodeRegistration.KubeletExtraArgs, spec, v)
+	c.checkKubeletFiles(
+		o, prefix, ".joinConfiguration.nodeRegistration.kubeletExtraArgs", manifest.KubeletArguments(join.NodeRegistration.KubeletExtraArgs), spec, v,
+	)
 }
 
 // checkJoinAddress checks the address at which kubelets reach the API server. As in Cluster API, it takes precedence over
@@ -182,7 +185,7 @@ func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv
 		c.fail(o.Problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", r.Name, bad[0]), "change it, or remove it"))
 	}
 	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
-	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
+	c.checkKubeletArguments(o, path+".kubeletExtraArgs", manifest.KubeletArguments(r.KubeletExtraArgs), v)
 	c.checkReplacedOfKubelet(o, path, r, plane)
 	if r.Taints == nil {
 		return

@@ -123,7 +123,7 @@ func (g *nodeGroups) add(labels map[string]string, spec *bootstrapv1.KubeadmConf
 	}
 	n := nodesOf{labels: map[string]string{"kubernetes.io/os": "linux"}}
 	maps.Copy(n.labels, labels)
-	for _, a := range r.KubeletExtraArgs {
+	for _, a := range manifest.KubeletArguments(r.KubeletExtraArgs) {
 		g.known = n.argument(a.Name, manifest.Deref(a.Value)) && g.known
 	}
 	if r.Taints != nil {

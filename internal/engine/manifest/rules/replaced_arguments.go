@@ -257,7 +257,7 @@ func (c *checks) planes() (n int) {
 // checkReplacedOfKubelet checks the arguments of a kubelet that take the place of those of kubeadm, and of its systemd unit
 // (10-kubeadm.conf in github.com/kubernetes/release). A machine has the addresses that AWS gives to it, unless it has interfaces of its own.
 func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, at string, r *bootstrapv1.NodeRegistrationOptions, plane bool) {
-	args := valuesOf(r.KubeletExtraArgs)
+	args := valuesOf(manifest.KubeletArguments(r.KubeletExtraArgs))
 	fail := func(name, what, fix string) {
 		c.failFirst(o.Problem(argumentAt(o, at+".kubeletExtraArgs", r.KubeletExtraArgs, name), what, fix))
 	}

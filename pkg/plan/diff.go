@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,12 +73,20 @@ func (d Diff) Advise(advice string) {
 // Await adds a difference that closes by itself, as in "pending".
 func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, ByItself) }
 
-// Tags adds each desired tag that is missing or different. Other tags are ignored.
+// Tags adds each desired tag that is missing or different. Other tags are ignored. The value of a tag without one is shown as "": a tag that is
+// missing has none.
 func (d *Diff) Tags(have, want map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
-		d.add("tag "+k, have[k], want[k], InPlace)
+		is, exists := have[k]
+		if exists && is == "" {
+			is = noValue
+		}
+		d.add("tag "+k, is, cmp.Or(want[k], noValue), InPlace)
 	}
 }
+
+// noValue is the value of a tag that has an empty one.
+const noValue = `""`
 
 // Lines adds one difference for each line that is missing or extra. The order and the
 // number of equal lines do not matter.

@@ -275,10 +275,26 @@ func (s *foreignSearch) cluster(ctx context.Context, name, in string) error {
 // note records a resource, unless it is the cluster's. Its owner is told from its tags or
 // else by hints.
 func (s *foreignSearch) note(kind, id, in string, tags cloud.Tags, hints ...string) {
-	if s.known[id] || s.of.Contains(tags) {
+	handmade := s.of.Created(tags) && !madeByControllers(kind)
+	switch {
+	case s.known[id]:
+		return
+	case handmade && !s.of.MayHaveLost(tags):
+		hints = []string{"somebody has given it the tag " + s.of.Tag() + ", for which controllers look"}
+		tags = cloud.Tags{}.With(tags)
+		delete(tags, s.of.Tag())
+	case !handmade && s.of.Contains(tags):
 		return
 	}
 	s.add(plan.ForeignResource{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}, tags)
+}
+
+// madeByControllers reports whether controllers in a cluster create resources of a kind, so that the tag of the cloud provider says that they have.
+// Interfaces and instances stand for what they are a part of.
+func madeByControllers(of string) bool {
+	kinds := aws.Kinds()
+	at := slices.IndexFunc(kinds, func(k *kind.Kind) bool { return k.Name == of })
+	return at < 0 || kinds[at].InCluster
 }
 
 // add records a resource with the tags.

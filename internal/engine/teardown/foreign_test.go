@@ -82,6 +82,47 @@ var foreigners = map[string]struct {
 		},
 		[]string{"route-table rtb-"},
 	},
+	"a subnet for the load balancers of Services": {
+		func(x *enginetest.Insider) {
+			x.Tags = map[string]string{"kubernetes.io/cluster/three-zones": "owned", "kubernetes.io/role/elb": "1"}
+			_, err := x.EC2.AssociateVpcCidrBlock(x.T.Context(), &ec2.AssociateVpcCidrBlockInput{VpcId: &x.VPC, CidrBlock: aws.String("100.64.0.0/16")})
+			require.NoError(x.T, err)
+			time.Sleep(time.Minute)
+			_, err = x.EC2.CreateSubnet(x.T.Context(), &ec2.CreateSubnetInput{
+				VpcId: &x.VPC, CidrBlock: aws.String("100.64.1.0/24"), AvailabilityZone: &x.Zone, TagSpecifications: x.With(types.ResourceTypeSubnet),
+			})
+			require.NoError(x.T, err)
+		},
+		[]string{"subnet subnet-", "(somebody has given it the tag kubernetes.io/cluster/three-zones, for which controllers look)"},
+	},
+	"a route table with the tag of the cluster": {
+		func(x *enginetest.Insider) {
+			x.Tags = map[string]string{"kubernetes.io/cluster/three-zones": "owned"}
+			_, err := x.EC2.CreateRouteTable(x.T.Context(), &ec2.CreateRouteTableInput{VpcId: &x.VPC, TagSpecifications: x.With(types.ResourceTypeRouteTable)})
+			require.NoError(x.T, err)
+		},
+		[]string{"route-table rtb-", "(somebody has given it the tag"},
+	},
+	"an endpoint with the tag of the cluster": {
+		func(x *enginetest.Insider) {
+			x.Tags = map[string]string{"kubernetes.io/cluster/three-zones": "owned"}
+			_, err := x.EC2.CreateVpcEndpoint(x.T.Context(), &ec2.CreateVpcEndpointInput{
+				VpcId: &x.VPC, ServiceName: aws.String("com.amazonaws.us-east-1.s3"), VpcEndpointType: types.VpcEndpointTypeGateway,
+				TagSpecifications: x.With(types.ResourceTypeVpcEndpoint),
+			})
+			require.NoError(x.T, err)
+		},
+		[]string{"vpc-endpoint vpce-", "(somebody has given it the tag"},
+	},
+	"a subnet of the cluster without the tag of Cluster API Provider AWS": {
+		func(x *enginetest.Insider) {
+			_, err := x.EC2.DeleteTags(x.T.Context(), &ec2.DeleteTagsInput{
+				Resources: []string{x.Subnet}, Tags: []types.Tag{{Key: aws.String("sigs.k8s.io/cluster-api-provider-aws/cluster/three-zones")}},
+			})
+			require.NoError(x.T, err)
+		},
+		[]string{"subnet subnet-", "if it is the cluster's, restore its tags: aws ec2 create-tags --resources subnet-"},
+	},
 	"a NAT gateway": {
 		func(x *enginetest.Insider) {
 			x.Tags = map[string]string{"Name": "shared"}

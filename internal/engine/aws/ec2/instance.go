@@ -144,6 +144,7 @@ type InstanceState struct {
 	Metadata                        Metadata
 	Interfaces                      []string  // by device index
 	Volumes                         []string  // IDs of the attached volumes
+	OwnVolumes                      []string  // IDs of those that AWS deletes with the machine
 	LaunchedAt                      time.Time // at its first start
 	Spot, Stopped                   bool
 	Block                           bool // of a Capacity Block
@@ -465,17 +466,17 @@ func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceS
 	}
 	if d.HasTags() {
 		after.Tags = have.Tags.With(i.Tags)
-		if err := tagWithInterfaces(ctx, c, have, i.Tags); err != nil {
+		if err := tagWithParts(ctx, c, have, i.Tags); err != nil {
 			return nil, err
 		}
 	}
 	return &after, nil
 }
 
-// tagWithInterfaces tags a machine and its network interfaces.
-func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
-	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: append([]string{have.ID}, have.Interfaces...), Tags: tags.EC2()})
-	return err
+// tagWithParts tags a machine, its network interfaces, and the volumes that are deleted with it, as CAPA does (ensureStorageTags in
+// controllers/awsmachine_controller.go of v2.13.0).
+func tagWithParts(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
+	return Tag(ctx, c, slices.Concat([]string{have.ID}, have.Interfaces, have.OwnVolumes), tags)
 }
 
 // Delete implements graph.Deleter. Machines that are deleted at the same time share one

@@ -202,6 +202,9 @@ func instanceState(x types.Instance) *InstanceState {
 	for _, d := range x.BlockDeviceMappings {
 		if d.Ebs != nil {
 			s.Volumes = append(s.Volumes, aws.ToString(d.Ebs.VolumeId))
+			if aws.ToBool(d.Ebs.DeleteOnTermination) {
+				s.OwnVolumes = append(s.OwnVolumes, aws.ToString(d.Ebs.VolumeId))
+			}
 		}
 	}
 	if m := x.MetadataOptions; m != nil {

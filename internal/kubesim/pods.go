@@ -45,8 +45,10 @@ func (c *Cluster) settlePods(now time.Time) {
 			time.RFC3339,
 			text(o, "kubesim", "scheduled"),
 		); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn &&
-			!c.brokenPod(o) {
-			o["status"] = Object{"phase": "Running"}
+			!c.brokenPod(o) && c.withoutFiles(text(o, "metadata", "namespace"), o) == "" {
+			o["status"] = Object{"phase": "Running", "conditions": []any{
+				Object{"type": "PodScheduled", "status": "True"}, Object{"type": "Ready", "status": "True"},
+			}}
 			c.put(path, o, now)
 		}
 	}

@@ -17,6 +17,7 @@ func (c *Cluster) settleWorkloads(now time.Time) {
 			c.progress(path, now, nodes)
 		}
 	}
+	c.settleJobs(now, nodes)
 }
 
 // progress sets the status of a workload. It keeps the status if neither the workload nor the number

@@ -59,8 +59,13 @@ var (
 )
 
 // HasStatus reports whether the run waits until the status of an object says that it is ready. Other
-// kinds have no status, or one that only their own controllers understand.
+// kinds have no status, or one that only their own controllers understand. A Job that is suspended and a
+// Deployment that is paused do not start pods until somebody changes them.
 func (o AddonObject) HasStatus() bool {
+	spec, _ := o.Object["spec"].(map[string]any)
+	if o.kind() == "Job" && spec["suspend"] == true || o.kind() == "Deployment" && spec["paused"] == true {
+		return false
+	}
 	version, _ := o.Object["apiVersion"].(string)
 	return slices.Contains([]string{
 		"apps/v1 Deployment", "apps/v1 DaemonSet", "apps/v1 StatefulSet", "batch/v1 Job", "v1 Pod",

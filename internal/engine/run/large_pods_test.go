@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,4 +64,31 @@ func addPods(m *manifest.Cluster, cpu, memory string) {
 		}},
 	}
 	m.ResourceSets[0].Documents = append(m.ResourceSets[0].Documents, &d)
+}
+
+// A run waits until the Pods of add-ons are ready and their Jobs are complete. Afterwards a plan is empty, also with a suspended Job.
+func TestPodsAndJobsOfAddons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "resource-sets.yaml")
+		spec := map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "registry.k8s.io/pause:3.10"}}}
+		template := map[string]any{"spec": spec}
+		for _, o := range []map[string]any{
+			{"apiVersion": "v1", "kind": "Pod", "spec": spec},
+			{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"template": template}},
+			{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"template": template, "suspend": true}},
+		} {
+			d := *m.ResourceSets[0].Documents[0]
+			o["metadata"] = map[string]any{"name": fmt.Sprintf("x%d", len(m.ResourceSets[0].Documents)), "namespace": "default"}
+			d.Object = o
+			m.ResourceSets[0].Documents = append(m.ResourceSets[0].Documents, &d)
+		}
+		a := enginetest.Prepared(t, m)
+		target := enginetest.RollingTarget(a.Process())
+		target.Wait = plan.NodesReady
+		_, err := run.Open(m, target).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+		require.NoError(t, err)
+		p, err := run.Open(m, target).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", enginetest.Steps(p))
+	})
 }

@@ -70,7 +70,7 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err := o.observeEKS(ctx); err != nil {
 		return err
 	}
-	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
+	if inv.Balancers, err = o.existingBalancers(ctx); err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
 	if err := o.observeTurnedOff(ctx); err != nil {
@@ -491,21 +491,28 @@ func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[
 }
 
 // existingBalancers reads which load balancers of the manifest are existing resources.
-func existingBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
-	foreign := map[string]bool{}
-	for _, lb := range []*infrav1.AWSLoadBalancerSpec{spec.ControlPlaneLoadBalancer, spec.SecondaryControlPlaneLoadBalancer} {
-		if lb == nil || lb.Name == nil {
+func (o *observer) existingBalancers(ctx context.Context) (map[string]bool, error) {
+	foreign, spec := map[string]bool{}, &o.m.Infra.Spec
+	for _, x := range []struct {
+		lb   *infrav1.AWSLoadBalancerSpec
+		path string
+	}{{spec.ControlPlaneLoadBalancer, "spec.controlPlaneLoadBalancer"}, {spec.SecondaryControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer"}} {
+		if x.lb == nil || x.lb.Name == nil {
 			continue
 		}
 		find := elb.ExistingClassicLoadBalancer
-		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+		if x.lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
 			find = elb.ExistingLoadBalancer
 		}
-		is, err := find(ctx, c, *lb.Name)
+		is, owner, err := find(ctx, o.c, *x.lb.Name)
 		if err != nil {
 			return nil, err
 		}
-		foreign[*lb.Name] = is
+		if owner != "" && o.deep != identity {
+			return nil, fmt.Errorf("%s: %s is the load balancer of the cluster %s (tag %s%s=%s), and forwards to its machines: set another name",
+				o.m.Origin(o.m.InfraObject(), x.path+".name"), *x.lb.Name, owner, cloud.ClusterTagPrefix, owner, cloud.Owned)
+		}
+		foreign[*x.lb.Name] = is
 	}
 	return foreign, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -50,6 +51,36 @@ func TestWhereTheLoadBalancerReachesTheControlPlane(t *testing.T) {
 			requireRefusal(t, m, c.want)
 		})
 	}
+}
+
+// A load balancer takes one subnet of a zone. The manifest need not say in which zones existing subnets are.
+func TestSubnetsOfALoadBalancerInOneZone(t *testing.T) {
+	for _, kind := range []infrav1.LoadBalancerType{infrav1.LoadBalancerTypeNLB, infrav1.LoadBalancerTypeClassic} {
+		m := enginetest.LoadQuick(t, enginetest.ByoVPC)
+		lb := m.Infra.Spec.ControlPlaneLoadBalancer
+		lb.LoadBalancerType, lb.Scheme = kind, &infrav1.ELBSchemeInternal
+		lb.Subnets = []string{"subnet-0000000000000001a", "subnet-0000000000000002a"}
+		for i := range m.Infra.Spec.NetworkSpec.Subnets {
+			m.Infra.Spec.NetworkSpec.Subnets[i].AvailabilityZone = ""
+		}
+		requireRefusal(t, m, `subnets: subnet-0000000000000001a and subnet-0000000000000002a are both in us-east-1a, and a load balancer takes one subnet of a zone`)
+	}
+}
+
+// The load balancer of another cluster forwards to the machines of that one.
+func TestLoadBalancerOfAnotherCluster(t *testing.T) {
+	m := enginetest.Load(t, "byo-load-balancer.yaml", nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		a.Edit(func(s *awssim.State) {
+			for _, lb := range s.ELB.LoadBalancers {
+				lb.Tags = map[string]string{"sigs.k8s.io/cluster-api-provider-aws/cluster/other": "owned"}
+			}
+		})
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.Regexp(t, `byo-load-balancer.yaml:\d+ AWSCluster/\S+ spec.controlPlaneLoadBalancer.name: \S+ is the load balancer of the cluster other`, err.Error())
+	})
 }
 
 func requireRefusal(t *testing.T, m *manifest.Cluster, want string) {

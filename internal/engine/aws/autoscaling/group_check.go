@@ -5,10 +5,26 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
+
+// CheckCreation implements graph.CheckedCreation: the name of a group is unique in its account and region (CreateAutoScalingGroup, API reference).
+func (g *Group) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	out, err := c.AutoScaling.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{g.Name}})
+	if err != nil {
+		return "", err
+	}
+	for _, x := range out.AutoScalingGroups {
+		if s := groupState(x); !s.IsOwned(c) {
+			return fmt.Sprintf("an Auto Scaling group named %s exists that is not the cluster's: delete it, or give the pool another name", g.Name), nil
+		}
+	}
+	return "", nil
+}
 
 // Check implements graph.Checked: Auto Scaling refuses instance types that do not exist, or that have
 // another architecture than the image of the launch template. Machines that fetch their boot data need a way to do so.

@@ -95,6 +95,21 @@ func (t *LaunchTemplate) Identify(ctx context.Context, c *cloud.Clients, _ *Laun
 	return identity.Find(all, t.Tags)
 }
 
+// CheckCreation implements graph.CheckedCreation: the name of a launch template is unique in its account and region (CreateLaunchTemplate, API
+// reference).
+func (t *LaunchTemplate) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	out, err := c.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{Filters: []types.Filter{cloud.Filter("launch-template-name", t.Name)}})
+	if err != nil {
+		return "", err
+	}
+	for _, x := range out.LaunchTemplates {
+		if s := launchTemplateState(x); !s.IsOwned(c) {
+			return fmt.Sprintf("a launch template named %s exists (%s) that is not the cluster's: delete it, or give the pool another name", t.Name, s.ID), nil
+		}
+	}
+	return "", nil
+}
+
 // describeLatest sets the fields of the latest version.
 func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clients) error {
 	out, err := cloud.Remember(ctx, c, "launch template "+s.ID, func(ctx context.Context) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {

@@ -334,14 +334,14 @@ func OwnClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLo
 }
 
 // ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name
-// exists that the cluster does not own.
-func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+// exists that the cluster does not own, and returns the name of another cluster that owns it, or "".
+func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (is bool, owner string, err error) {
 	s, err := ClassicLoadBalancerByName(name)(ctx, c)
 	if s == nil {
-		return false, err
+		return false, "", err
 	}
 	tags, err := describeClassicTags(ctx, c, name)
-	return tags[c.OwnerTag()] != cloud.Owned, err
+	return tags[c.OwnerTag()] != cloud.Owned, otherOwner(tags, c), err
 }
 
 // classicLoadBalancersOf lists the Classic Load Balancers that are deleted with a

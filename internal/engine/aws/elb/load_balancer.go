@@ -3,6 +3,7 @@ package elb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -439,14 +440,24 @@ func OwnLoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerStat
 }
 
 // ExistingLoadBalancer reports whether a load balancer with the name exists that the
-// cluster does not own.
-func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+// cluster does not own, and returns the name of another cluster that owns it, or "".
+func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (is bool, owner string, err error) {
 	s, err := loadBalancerByName(ctx, c, name)
 	if s == nil {
-		return false, err
+		return false, "", err
 	}
 	s.Tags, err = describeTags(ctx, c, s.ID)
-	return s.Tags[c.OwnerTag()] != cloud.Owned, err
+	return s.Tags[c.OwnerTag()] != cloud.Owned, otherOwner(s.Tags, c), err
+}
+
+// otherOwner returns the name of another cluster that owns a resource with the tags; "" if there is none.
+func otherOwner(tags cloud.Tags, c *cloud.Clients) string {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if name, is := strings.CutPrefix(key, cloud.ClusterTagPrefix); is && tags[key] == cloud.Owned && key != c.OwnerTag() {
+			return name
+		}
+	}
+	return ""
 }
 
 // TaggedEndpoint returns the host and port of the API server from the load balancer with

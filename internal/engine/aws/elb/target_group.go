@@ -98,6 +98,17 @@ func (t *TargetGroup) find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 	return t.createdByCAPA(ctx, c, vpc.ID, all)
 }
 
+// CheckCreation implements graph.CheckedCreation: the name of a target group is unique in its account and region (CreateTargetGroup, API reference).
+func (t *TargetGroup) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	all, err := TargetGroups(ctx, c)
+	for _, x := range all {
+		if x.Name == t.Name {
+			return fmt.Sprintf("a target group named %s exists in %s (%s), which another cluster has left: delete it", t.Name, x.VPC, x.ID), nil
+		}
+	}
+	return "", err
+}
+
 // createdByCAPA returns the target group that CAPA created, or nil. Its name ends with
 // random characters.
 func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {

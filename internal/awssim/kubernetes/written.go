@@ -39,7 +39,7 @@ func firstStage(data []byte, files map[string]string) error {
 		return fmt.Errorf("cloud-init: Running module write_files failed: %s", why)
 	}
 	c.mount(files)
-	if why := c.runRefused(); why != "" {
+	if why := cmp.Or(c.runRefused(), c.runEnds()); why != "" {
 		return fmt.Errorf("cloud-init: /var/lib/cloud/instance/scripts/runcmd: %s", why)
 	}
 	return nil
@@ -92,6 +92,26 @@ func (c *cloudConfig) runRefused() string {
 			at += len(found) - 1
 		case rest[0] == '\'' || rest[0] == '"':
 			return "Syntax error: Unterminated quoted string"
+		}
+	}
+	return ""
+}
+
+// runEnds returns why the script of the commands does not come to the command that joins: another command ends it, or does not end itself. Only
+// commands of one line are judged.
+func (c *cloudConfig) runEnds() string {
+	for _, x := range c.Run {
+		line, is := x.(string)
+		switch {
+		case !is:
+			continue
+		case regex.Of(`kubeadm (init|join)|bootstrap\.sh|nodeadm`).MatchString(line):
+			return ""
+		case regex.Of(`^\s*(exit|return)(\s+[0-9]+)?\s*$`).MatchString(line), regex.Of(`^\s*exec\s+[^<>&\d]`).MatchString(line):
+			return line + ": the shell has ended: nothing runs kubeadm"
+		case regex.Of(`^\s*(sleep\s+inf(inity)?|tail\s+-[fF]\b.*|journalctl\b.*\s(-f|--follow)\b.*|while (true|:)\s*;\s*do sleep \S+\s*;\s*done)\s*$`).MatchString(line) &&
+			!strings.HasSuffix(strings.TrimSpace(line), "&"):
+			return line + ": it does not end: nothing runs kubeadm"
 		}
 	}
 	return ""

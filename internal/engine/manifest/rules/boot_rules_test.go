@@ -229,6 +229,15 @@ func TestCommandsOfConfigurations(t *testing.T) {
 		{name: "statement over several commands", worker: "preKubeadmCommands: ['if true; then', echo a, fi]\n"},
 		{name: "bash", worker: "preKubeadmCommands: ['[[ -f /a ]] && a=(1 2) && diff <(b) <(c)']\n"},
 		{name: "expressions of jinja", worker: "preKubeadmCommands: ['hostnamectl set-hostname \"{{ ds.meta_data[\"local-hostname\"] }}\"']\n"},
+		{name: "exit in a subshell", worker: "preKubeadmCommands: ['(exit 1) || true']\n"},
+		{name: "exit on a condition", worker: "preKubeadmCommands: ['test -f /etc/hosts || exit 1', 'if false; then exit 1; fi']\n"},
+		{name: "exec for redirections", worker: "preKubeadmCommands: ['exec > /var/log/setup.log 2>&1']\n"},
+		{name: "in the background", worker: "preKubeadmCommands: ['sleep infinity &', 'tail -f /var/log/a > /dev/ttyS0 &']\n"},
+		{name: "loop that ends", worker: "preKubeadmCommands: ['while true; do test -f /etc/hosts && break; sleep 1; done']\n"},
+		{name: "exit after the join", worker: "postKubeadmCommands: ['exit 0']\n"},
+		{name: "exit", worker: "preKubeadmCommands: ['true', 'exit 0']\n", fails: "preKubeadmCommands[1]: the machine would not join: all commands are one script, and exit ends it"},
+		{name: "exec", worker: "preKubeadmCommands: ['exec /bin/true']\n", fails: "exec replaces its shell"},
+		{name: "sleep", worker: "preKubeadmCommands: ['sleep infinity']\n", fails: "sleep never ends"},
 		{name: "comment", worker: "preKubeadmCommands: ['true # don''t']\n"},
 	})
 }

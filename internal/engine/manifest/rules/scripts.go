@@ -42,6 +42,7 @@ func (c *checks) checkScript(o *manifest.Entry, lines []scriptLine) {
 	}
 	wrong := unreadable(script)
 	if wrong == nil {
+		c.checkEnds(o, lines, script)
 		return
 	}
 	before := slices.ContainsFunc(lines, func(line scriptLine) bool { return line.text == joins }) // the command that joins comes later
@@ -59,14 +60,98 @@ func (c *checks) checkScript(o *manifest.Entry, lines []scriptLine) {
 			return
 		}
 	}
-	at := wrong.line
+	c.failScript(o, fieldAt(lines, wrong.line), wrong)
+}
+
+// fieldAt returns the field of the command with a line of the script; that of the first command if it is of none.
+func fieldAt(lines []scriptLine, at int) string {
 	for _, line := range lines {
 		if at -= 1 + strings.Count(line.text, "\n"); at <= 0 && line.text != joins {
-			c.failScript(o, line.field, wrong)
+			return line.field
+		}
+	}
+	return lines[0].field
+}
+
+// checkEnds refuses a command that ends the script, or never ends itself, before the command that joins: the machine would not join.
+func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, script string) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	if err != nil || !strings.Contains(script, joins) {
+		return
+	}
+	for _, s := range file.Stmts {
+		call, is := s.Cmd.(*syntax.CallExpr)
+		if is && len(call.Args) == 1 && call.Args[0].Lit() == joins {
+			return
+		}
+		what := ""
+		if !s.Background && !s.Negated {
+			what = endless(s.Cmd)
+		}
+		if what != "" {
+			c.failFirst(o.Problem(fieldAt(lines, int(s.Pos().Line())), "the machine would not join: all commands are one script, and "+what,
+				"remove it, or run it in the background or as a service of systemd"))
 			return
 		}
 	}
-	c.failScript(o, lines[0].field, wrong)
+}
+
+// endless says how a command that always runs keeps the commands after it from running; "" if it does not.
+func endless(cmd syntax.Command) string {
+	switch x := cmd.(type) {
+	case *syntax.CallExpr:
+		return endlessCall(x)
+	case *syntax.Block:
+		for _, s := range x.Stmts {
+			if what := endless(s.Cmd); what != "" && !s.Background {
+				return what
+			}
+		}
+	case *syntax.WhileClause:
+		if len(x.Cond) != 1 || !slices.Contains([]string{"true", ":"}, word(x.Cond[0].Cmd)) || x.Until {
+			return ""
+		}
+		leaves := false
+		syntax.Walk(x, func(n syntax.Node) bool {
+			call, is := n.(*syntax.CallExpr)
+			leaves = leaves || is && slices.Contains([]string{"break", "return", "exit", "exec", "kill"}, word(call))
+			return true
+		})
+		if !leaves {
+			return "the loop never ends"
+		}
+	}
+	return ""
+}
+
+func endlessCall(x *syntax.CallExpr) string {
+	var args []string
+	for _, a := range x.Args {
+		args = append(args, a.Lit())
+	}
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(args[1:], func(a string) bool { return slices.Contains(flags, a) })
+	}
+	switch name := word(x); {
+	case name == "exit":
+		return "exit ends it"
+	case name == "exec" && len(args) > 1:
+		return "exec replaces its shell"
+	case name == "sleep" && has("infinity", "inf"),
+		name == "tail" && has("-f", "-F", "--follow"),
+		name == "journalctl" && has("-f", "--follow"):
+		return name + " never ends"
+	}
+	return ""
+}
+
+// word returns the name of a command; "" if it is not a simple one.
+func word(cmd syntax.Command) string {
+	call, is := cmd.(*syntax.CallExpr)
+	if !is || len(call.Args) == 0 {
+		return ""
+	}
+	return call.Args[0].Lit()
 }
 
 func (c *checks) failScript(o *manifest.Entry, field string, err *scriptError) {

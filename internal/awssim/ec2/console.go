@@ -178,7 +178,7 @@ const (
 // simulated, so Secrets Manager and Parameter Store have none.
 func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 	table := svc.tableFor(i)
-	if table == nil || !svc.sends(i) {
+	if table == nil || !svc.sends(i) || !svc.resolves(i) {
 		return false
 	}
 	for _, e := range svc.state.Endpoints {
@@ -223,7 +223,7 @@ func (svc *Service) tableFor(i *Instance) (table *RouteTable) {
 // own, or those of the NAT gateways of its routes.
 func (svc *Service) Egress(i *Instance) (from []string) {
 	table := svc.tableFor(i)
-	if table == nil || !svc.sends(i) {
+	if table == nil || !svc.sends(i) || !svc.resolves(i) {
 		return nil
 	}
 	for _, r := range table.Routes {
@@ -247,6 +247,13 @@ func (svc *Service) Egress(i *Instance) (from []string) {
 		}
 	}
 	return from
+}
+
+// resolves reports whether an instance can look up names: with enableDnsSupport off, the DNS server of the VPC does not answer ("DNS attributes for your
+// VPC", VPC user guide). Other servers in the options of DHCP are not simulated.
+func (svc *Service) resolves(i *Instance) bool {
+	v := svc.state.VPCs[i.VPC]
+	return v == nil || v.DNSSupport
 }
 
 // sends reports whether a security group of an instance has an outbound rule. Without one, the instance can only answer

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -10,7 +11,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -80,6 +83,27 @@ func TestLoadBalancerOfAnotherCluster(t *testing.T) {
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.Regexp(t, `byo-load-balancer.yaml:\d+ AWSCluster/\S+ spec.controlPlaneLoadBalancer.name: \S+ is the load balancer of the cluster other`, err.Error())
+	})
+}
+
+// In an existing VPC without DNS, machines do not find the API server. The plan warns of it.
+func TestExistingVPCWithoutDNS(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ByoVPC)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		a.Edit(func(s *awssim.State) {
+			for _, v := range s.EC2.VPCs {
+				v.DNSSupport = false
+			}
+		})
+		var warnings []string
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test", Wait: plan.APIServer, Warn: func(w string) { warnings = append(warnings, w) }}
+		_, err := run.Open(m, target).Plan(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(warnings, "\n"), "has enableDnsSupport off")
+		target.Transport = enginetest.Transport(a.Process())
+		_, err = run.Open(m, target).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.TimeoutError))
 	})
 }
 

@@ -68,6 +68,11 @@ const (
 	ClassicTarget = 6443
 )
 
+// Doubts implements graph.Doubted.
+func (l *ClassicLoadBalancer) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	return withoutDNS(ctx, c, l.Subnets)
+}
+
 // Check implements graph.Checked.
 func (l *ClassicLoadBalancer) Check(context.Context, *cloud.Clients) (refusal string, err error) {
 	return sameZone(l.Subnets), nil

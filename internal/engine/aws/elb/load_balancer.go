@@ -103,6 +103,29 @@ func noInternet(ctx context.Context, c *cloud.Clients, at place) (refusal string
 	return "", nil
 }
 
+// Doubts implements graph.Doubted.
+func (l *LoadBalancer) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	return withoutDNS(ctx, c, l.Subnets)
+}
+
+// withoutDNS warns of an existing VPC whose DNS server is off: machines find the API server by the name of the load balancer. The options of DHCP may
+// name other servers.
+func withoutDNS(ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[ec2.SubnetState]) (warnings []string, err error) {
+	for _, s := range subnets {
+		state, ok := s.Found()
+		if !ok || s.Desired() != nil { // the run sets the attributes of its own VPC
+			continue
+		}
+		off, err := ec2.WithoutDNS(ctx, c, state.VPC)
+		if err != nil || !slices.Contains(off, "enableDnsSupport") {
+			return nil, err
+		}
+		return []string{fmt.Sprintf("the VPC %s has enableDnsSupport off: unless its options of DHCP name other DNS servers, machines find neither AWS nor the load balancer: "+
+			"turn it on (aws ec2 modify-vpc-attribute --vpc-id %[1]s --enable-dns-support)", state.VPC)}, nil
+	}
+	return nil, nil
+}
+
 // Check implements graph.Checked: a load balancer has groups of its own VPC, and one subnet of a zone.
 func (l *LoadBalancer) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if refusal := sameZone(l.Subnets); refusal != "" {

@@ -186,8 +186,13 @@ func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGrou
 	return &have, err
 }
 
-// Identify implements graph.Identified.
+// Identify implements graph.Identified. A deletion does not delete a group that somebody else has made.
 func (g *NodeGroup) Identify(ctx context.Context, c *cloud.Clients, _ *NodeGroupState) (*NodeGroupState, error) {
+	return identity.FindOwned(ctx, c, g.read)
+}
+
+// read returns the group, whoever has made it.
+func (g *NodeGroup) read(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
 	cluster, ok := g.Cluster.Found()
 	if !ok {
 		return nil, nil
@@ -197,7 +202,7 @@ func (g *NodeGroup) Identify(ctx context.Context, c *cloud.Clients, _ *NodeGroup
 
 // Find implements graph.Desired.
 func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
-	s, err := g.Identify(ctx, c, nil)
+	s, err := g.read(ctx, c)
 	if s == nil || err != nil {
 		return s, err
 	}

@@ -37,9 +37,9 @@ object. Neither a management cluster nor an older manifest is needed.
 
 The command only reads. It checks the manifest with a plan, and says what 'cluster
 create' would change. Comments in the manifest say what is left out, or not known, and
-why. The manifest has all node groups, Fargate profiles and add-ons of an EKS cluster, also
-those that another tool, or somebody in the console, has added to a cluster of Cluster API.
-Those that no manifest can describe are left out: other commands leave them as they are.
+why. All node groups, Fargate profiles and add-ons of an EKS cluster are in the manifest,
+also those that another tool has added to a cluster of Cluster API. Those that no manifest
+can describe are left out: other commands leave them as they are.
 
 Machines of self-managed clusters got their configuration when they booted: files,
 commands and users. The import reads it where AWS still has it: in the launch templates of

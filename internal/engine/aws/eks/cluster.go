@@ -811,11 +811,11 @@ func clusterKind() *kind.Kind {
 			if !s.DeletionProtection {
 				return "", nil
 			}
-			return fmt.Sprintf(
-				"the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off",
-				s.Name,
-				c.Region,
-			), nil
+			command := fmt.Sprintf("aws eks update-cluster-config --region %s --name %s --no-deletion-protection", c.Region, s.Name)
+			if s.Status != string(types.ClusterStatusActive) { // EKS refuses it during another update, and during the creation
+				command = fmt.Sprintf("aws eks wait cluster-active --region %s --name %s && ", c.Region, s.Name) + command
+			}
+			return fmt.Sprintf("the EKS cluster %s has deletion protection: %s turns it off", s.Name, command), nil
 		},
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)

@@ -508,7 +508,11 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 		}
 	}
 	after.Updates, after.Instances = nil, nil
-	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes), After: after}
+	var changes []types.UpdateParam
+	if kind == types.UpdateTypeVersionUpdate {
+		changes = params("Version", after.Version, "ReleaseVersion", after.Release, "LaunchTemplateVersion", after.TemplateVersion)
+	}
+	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes, changes...), After: after}
 	g.Updates = append(g.Updates, u)
 	return u.out(), nil
 }

@@ -833,7 +833,7 @@ func clusterKind() *kind.Kind {
 			return fmt.Sprintf("the EKS cluster %s has deletion protection: %s turns it off", s.Name, command), nil
 		},
 		Status: func(s ClusterState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
+			return strings.ToLower(s.Status), kind.Join(s.ongoing.shown(s.Version), s.Endpoint)
 		},
 	})
 }

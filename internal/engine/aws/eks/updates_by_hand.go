@@ -55,6 +55,14 @@ func changesOf(u *types.Update) (out ongoing) {
 	return out
 }
 
+// shown returns the version for a status line: "1.33 → 1.34" during an upgrade.
+func (o ongoing) shown(version string) string {
+	if o.version == "" || o.version == version {
+		return version
+	}
+	return version + " → " + o.version
+}
+
 // after returns the value of a field after the update.
 func after(have, target string) string { return cmp.Or(target, have) }
 

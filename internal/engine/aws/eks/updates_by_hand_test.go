@@ -1,6 +1,7 @@
 package eks_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -44,6 +46,9 @@ func TestUpgradeByHandIsAConflictAtOnce(t *testing.T) {
 		reason := "somebody changes it to 1.34 now, and EKS does not change it back: set spec.version of the AWSManagedControlPlane to 1.34"
 		requireNothingWritten(t, m, a, `version from "1.34" to "1.33"`, reason)
 		require.Less(t, time.Since(began), time.Minute)
+		status, err := look.Status(t.Context(), enginetest.Open(m, a.Process()))
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprintf("%+v", status), "1.33 → 1.34")
 
 		time.Sleep(30 * time.Minute)
 		m = ofVersions(t, "v1.34", "v1.33")
@@ -53,7 +58,7 @@ func TestUpgradeByHandIsAConflictAtOnce(t *testing.T) {
 			NodegroupName: aws.String("default_eks-pool-0"),
 			Version:       aws.String("1.34"),
 		}
-		_, err := eks.NewFromConfig(a.Config()).UpdateNodegroupVersion(t.Context(), group)
+		_, err = eks.NewFromConfig(a.Config()).UpdateNodegroupVersion(t.Context(), group)
 		require.NoError(t, err)
 		began = time.Now()
 		requireNothingWritten(t, m, a, "node-group/default_eks-pool-0", "somebody changes it to 1.34 now", "spec.template.spec.version of the MachinePool to 1.34")

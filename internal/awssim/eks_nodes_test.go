@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/assert"
@@ -362,5 +365,65 @@ func TestNamesThatEKSKeeps(t *testing.T) {
 			ClusterName: aws.String("demo"), AddonName: aws.String("vpc-cni"), ServiceAccountRoleArn: aws.String("arn:aws:iam::999999999999:role/x"),
 		})
 		require.ErrorContains(t, err, "Cross-account pass role is not allowed")
+	})
+}
+
+// The Auto Scaling group of a node group replaces an instance that somebody has terminated or stopped.
+func TestNodeGroupReplacesInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksWithNetwork(t, a, "demo")
+		_, err := c.CreateNodegroup(t.Context(), group("one"))
+		require.NoError(t, err)
+		time.Sleep(ekssim.NodeGroupTakes + 5*time.Minute)
+		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
+		require.NoError(t, err)
+		instances := func() (ids, healths []string) {
+			t.Helper()
+			groups, err := autoscaling.NewFromConfig(a.Config()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+				AutoScalingGroupNames: []string{*out.Nodegroup.Resources.AutoScalingGroups[0].Name},
+			})
+			require.NoError(t, err)
+			for _, i := range groups.AutoScalingGroups[0].Instances {
+				ids, healths = append(ids, *i.InstanceId), append(healths, *i.HealthStatus)
+			}
+			return ids, healths
+		}
+		machines := ec2.NewFromConfig(a.Config())
+		for what, end := range map[string]func(id string) error{
+			"terminated": func(id string) error {
+				_, err := machines.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+				return err
+			},
+			"stopped": func(id string) error {
+				_, err := machines.StopInstances(t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{id}})
+				return err
+			},
+		} {
+			before, healths := instances()
+			require.Len(t, before, 2, what)
+			require.Equal(t, []string{"Healthy", "Healthy"}, healths, what)
+			require.NoError(t, end(before[0]), what)
+			during, healths := instances()
+			require.Equal(t, before, during, "it takes a while to notice")
+			require.Contains(t, healths, "Unhealthy", what)
+			time.Sleep(5 * time.Minute)
+			after, healths := instances()
+			require.Equal(t, []string{"Healthy", "Healthy"}, healths, what)
+			require.NotContains(t, after, before[0], what)
+			require.Contains(t, after, before[1], what)
+			require.Len(t, after, 2, what)
+		}
+		_, err = c.DeleteNodegroup(t.Context(), &eks.DeleteNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
+		require.NoError(t, err)
+		time.Sleep(ekssim.NodeGroupDeletes + time.Minute)
+		running, err := machines.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{
+			Filters: []ec2types.Filter{
+				{Name: aws.String("tag:eks:nodegroup-name"), Values: []string{"one"}},
+				{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
+			},
+		})
+		require.NoError(t, err)
+		require.Empty(t, running.Reservations)
 	})
 }

@@ -5,6 +5,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -138,4 +147,35 @@ func AsClusterAPI(m *manifest.Cluster, s *awssim.State) {
 		delete(tags, cloud.TemplateFieldsTag)
 	}
 	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
+}
+
+// SelfManagedNodes adds an Auto Scaling group of self-managed nodes to an EKS cluster, as eksctl and the template of EKS make it: with the tag
+// that nodes need ("Create self-managed Amazon Linux nodes", EKS user guide), and without those of Cluster API.
+func SelfManagedNodes(t *testing.T, a *awssim.AWS, name string, count int32) {
+	t.Helper()
+	var image, cluster, group string
+	var subnets []string
+	a.Edit(func(s *awssim.State) {
+		c := Plane(s)
+		cluster, group = c.Name, c.Group
+		for _, g := range c.NodeGroups {
+			subnets = g.Subnets
+		}
+		for _, i := range s.EC2.Instances {
+			image = i.Image
+		}
+	})
+	_, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			ImageId: &image, InstanceType: ec2types.InstanceTypeT3Medium, SecurityGroupIds: []string{group},
+		},
+	})
+	require.NoError(t, err)
+	_, err = autoscaling.NewFromConfig(a.Config()).CreateAutoScalingGroup(t.Context(), &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: &name, MinSize: &count, MaxSize: &count, DesiredCapacity: &count, VPCZoneIdentifier: aws.String(strings.Join(subnets, ",")),
+		LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: &name},
+		Tags:           []types.Tag{{Key: aws.String(cloud.CloudProviderTagPrefix + cluster), Value: aws.String(cloud.Owned), PropagateAtLaunch: aws.Bool(true)}},
+	})
+	require.NoError(t, err)
+	time.Sleep(5 * time.Minute)
 }

@@ -34,6 +34,7 @@ type LostQuorumError struct {
 	Why     string   // what the API server answers
 	Lost    []string // machines that are gone: "i-0abc (demo-control-plane-x, terminated)"
 	Stopped []string // IDs of stopped machines
+	Start   string   // the command that starts them
 	Left    []Survivor
 	Worked  time.Time // when all machines of the control plane were ready for the last time, as far as a run has seen it; zero: not known
 }
@@ -75,7 +76,7 @@ func (e *LostQuorumError) Error() string {
 	}
 	b.WriteString("Do not terminate another machine of the control plane: they have what is left of the data. Then run this again")
 	if len(e.Stopped) > 0 {
-		fmt.Fprintf(&b, "\n  start the stopped machines: aws ec2 start-instances --instance-ids %s", strings.Join(e.Stopped, " "))
+		b.WriteString("\n  start the stopped machines: " + e.Start)
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "\n  reboot a machine that does not respond: aws ec2 reboot-instances --instance-ids %s", strings.Join(left, " "))

@@ -424,7 +424,7 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	}
 	d.Conflict = d.Conflict && in.ResolveConflicts != types.ResolveConflictsOverwrite
 	d.Failure, d.Reverted = svc.state.Faults.Update, svc.state.Faults.Reverts
-	u := &Update{Operation: svc.begin(types.UpdateTypeAddonUpdate, AddonTakes)}
+	u := &Update{Operation: svc.begin(types.UpdateTypeAddonUpdate, AddonTakes, params("AddonVersion", d.Version)...)}
 	if d.Conflict {
 		u.Failure = string(types.ErrorCodeConfigurationConflict) + ": " + conflicts
 	}

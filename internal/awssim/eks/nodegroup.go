@@ -121,13 +121,14 @@ func (g *NodeGroup) status(now time.Time) types.NodegroupStatus {
 	return types.NodegroupStatusActive
 }
 
-// settleNodeGroups finishes updates, launches missing nodes, and removes groups after
+// settleNodeGroups finishes updates, replaces nodes that are lost, and removes groups after
 // their deletion.
 func (svc *Service) settleNodeGroups(c *Cluster) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		if u := pending(g.Updates); u != nil && !svc.Now().Before(u.Done) {
 			svc.applyNodeGroup(c, g, u)
 		}
+		svc.replaceNodes(c, g)
 		svc.scaleNodes(g)
 		if !g.gone(svc.Now(), NodeGroupDeletes) {
 			continue
@@ -508,7 +509,11 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 		}
 	}
 	after.Updates, after.Instances = nil, nil
-	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes), After: after}
+	var changes []types.UpdateParam
+	if kind == types.UpdateTypeVersionUpdate {
+		changes = params("Version", after.Version, "ReleaseVersion", after.Release, "LaunchTemplateVersion", after.TemplateVersion)
+	}
+	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes, changes...), After: after}
 	g.Updates = append(g.Updates, u)
 	return u.out(), nil
 }

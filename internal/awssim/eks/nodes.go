@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -298,6 +299,43 @@ func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 	svc.scaleNodes(g)
 }
 
+// replaceNodes replaces the instances that somebody has terminated or stopped, as the Auto Scaling group of a node group does: for its health
+// check, an instance in any state but running is unhealthy ("Health checks for instances in an Auto Scaling group", EC2 Auto Scaling user guide;
+// that each managed node group has such a group: "Simplify node lifecycle with managed node groups", EKS user guide).
+func (svc *Service) replaceNodes(c *Cluster, g *NodeGroup) {
+	if !g.Deleted.IsZero() || svc.Now().Before(g.Ready) {
+		return
+	}
+	defer svc.SetPast(time.Time{})
+	for _, id := range slices.Clone(g.Instances) {
+		svc.SetPast(time.Time{})
+		lost := svc.lostSince(id)
+		at := lost.Add(autoscaling.ScalingNotices)
+		if lost.IsZero() || at.After(svc.Now()) {
+			continue
+		}
+		svc.SetPast(at)
+		svc.ec2.Terminate(id)
+		before := g.Instances
+		g.Instances = slices.DeleteFunc(slices.Clone(before), func(x string) bool { return x == id })
+		if err := svc.launchNodes(c, g, 1); err != nil {
+			g.Instances = before // the group tries again
+		}
+	}
+}
+
+// lostSince returns since when an instance does not run; zero if it does, or starts.
+func (svc *Service) lostSince(id string) time.Time {
+	switch i := svc.ec2.Instance(id); {
+	case i == nil: // EC2 has forgotten it
+		return svc.Now().Add(-autoscaling.ScalingNotices)
+	case !i.Terminating.IsZero():
+		return i.Terminating
+	default:
+		return i.Stopped
+	}
+}
+
 // scaleNodes updates the instances of the Auto Scaling group. Here EKS launches and
 // terminates nodes, and not the group.
 func (svc *Service) scaleNodes(g *NodeGroup) {
@@ -308,10 +346,9 @@ func (svc *Service) scaleNodes(g *NodeGroup) {
 	x.Min, x.Max, x.Desired, x.Deleting, x.Instances = g.Least, g.Most, g.Desired, !g.Deleted.IsZero(), nil
 	for _, id := range g.Instances {
 		if i := svc.ec2.Instance(id); i != nil {
-			x.Instances = append(
-				x.Instances,
-				&autoscaling.Instance{ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService},
-			)
+			x.Instances = append(x.Instances, &autoscaling.Instance{
+				ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService, Lost: svc.lostSince(id),
+			})
 		}
 	}
 }

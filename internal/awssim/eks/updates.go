@@ -22,6 +22,7 @@ type Operation struct {
 	Applied    bool
 	Failure    string   // see Faults
 	Of         []string // the resources that the failure is about
+	Params     []types.UpdateParam
 }
 
 // Update is an update of a cluster or an add-on.
@@ -75,11 +76,23 @@ func (svc *Service) simulateUpdates() {
 	)
 	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
 	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
+	core.On(svc.Account, svc.listUpdates, "Name", "NodegroupName", "AddonName", "MaxResults", "NextToken")
 }
 
 // begin returns an operation that begins now.
-func (svc *Service) begin(kind types.UpdateType, takes time.Duration) Operation {
-	return Operation{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), Failure: svc.state.Faults.Update}
+func (svc *Service) begin(kind types.UpdateType, takes time.Duration, params ...types.UpdateParam) Operation {
+	return Operation{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), Failure: svc.state.Faults.Update, Params: params}
+}
+
+// params returns the parameters of an update, without those that it does not change ("Update existing cluster to new Kubernetes version", EKS user
+// guide; the examples of update-nodegroup-version and update-addon in the AWS CLI). Those of other updates are not simulated.
+func params(pairs ...string) (out []types.UpdateParam) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			out = append(out, types.UpdateParam{Type: types.UpdateParamType(pairs[i]), Value: aws.String(pairs[i+1])})
+		}
+	}
+	return out
 }
 
 func (o *Operation) operation() *Operation { return o }
@@ -285,13 +298,13 @@ func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Du
 			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
 		}
 	}
-	u.Operation = svc.begin(kind, takes)
+	u.Operation = svc.begin(kind, takes, params("Version", u.Version, "AuthenticationMode", u.Authentication)...)
 	c.Updates = append(c.Updates, &u)
 	return u.out(), nil
 }
 
 func (o *Operation) out() *types.Update {
-	out := &types.Update{Id: aws.String(o.ID), Type: types.UpdateType(o.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(o.Born)}
+	out := &types.Update{Id: aws.String(o.ID), Type: types.UpdateType(o.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(o.Born), Params: o.Params}
 	if o.Applied {
 		finish(out, o.Failure)
 		for i := range out.Errors {
@@ -592,4 +605,39 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 		return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 	}
 	return nil, &types.ResourceNotFoundException{Message: aws.String("No update found for ID: " + aws.ToString(in.UpdateId)), ClusterName: in.Name}
+}
+
+// listUpdates lists the IDs of the updates of a cluster, or of a node group or an add-on. Their order is not documented.
+func (svc *Service) listUpdates(in *eks.ListUpdatesInput) (*eks.ListUpdatesOutput, error) {
+	c, err := svc.cluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	switch {
+	case in.NodegroupName != nil:
+		_, g, err := svc.nodeGroup(in.Name, in.NodegroupName)
+		if err != nil {
+			return nil, err
+		}
+		ids = updateIDs(g.Updates)
+	case in.AddonName != nil:
+		_, d, err := svc.addon(in.Name, in.AddonName)
+		if err != nil {
+			return nil, err
+		}
+		ids = updateIDs(d.Updates)
+	default:
+		ids = updateIDs(c.Updates)
+	}
+	part, next, err := page(svc, ids, in.NextToken, in.MaxResults)
+	return &eks.ListUpdatesOutput{UpdateIds: part, NextToken: next}, err
+}
+
+func updateIDs[U interface{ operation() *Operation }](updates []U) (ids []string) {
+	for _, u := range updates {
+		ids = append(ids, u.operation().ID)
+	}
+	slices.Sort(ids)
+	return ids
 }

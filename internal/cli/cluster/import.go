@@ -37,8 +37,9 @@ object. Neither a management cluster nor an older manifest is needed.
 
 The command only reads. It checks the manifest with a plan, and says what 'cluster
 create' would change. Comments in the manifest say what is left out, or not known, and
-why. Parts of an EKS cluster of another tool that no manifest can describe are left out:
-other commands leave them as they are.
+why. All node groups, Fargate profiles and add-ons of an EKS cluster are in the manifest,
+also those that another tool has added to a cluster of Cluster API. Those that no manifest
+can describe are left out: other commands leave them as they are.
 
 Machines of self-managed clusters got their configuration when they booted: files,
 commands and users. The import reads it where AWS still has it: in the launch templates of
@@ -68,8 +69,8 @@ the import would make of each: whether there is a manifest, what it leaves out, 
 'cluster create' would change.
 
 The manifest does not contain self-managed nodes that another tool has added to an EKS
-cluster, nor objects in Kubernetes. Node groups keep the launch templates that another
-tool, such as eksctl, has made for them.`,
+cluster, which the command names, nor objects in Kubernetes. Node groups keep the launch
+templates that another tool, such as eksctl, has made for them.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
   clusterawsadm cluster import shop --region eu-west-1 --to shop.yaml --adopt
   clusterawsadm cluster import shop --region eu-west-1 --to shop.yaml --pki-from ssm --adopt

@@ -10,6 +10,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
@@ -170,5 +171,8 @@ func adopts(s plan.Step) bool {
 
 // onlyTags reports whether all differences are tags, as those of existing subnets.
 func onlyTags(d plan.Diff) bool {
-	return !slices.ContainsFunc(d, func(c plan.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
+	return !slices.ContainsFunc(d, func(c plan.Change) bool { return !isTag(c) })
 }
+
+// isTag reports whether a difference is a tag of a resource, or one that new nodes of a node group get.
+func isTag(c plan.Change) bool { return strings.HasPrefix(c.Field, "tag ") || autoscaling.IsNodeTag(c) }

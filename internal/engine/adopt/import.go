@@ -53,6 +53,9 @@ func importEKS(ctx context.Context, theCluster eks.ClusterState, t cluster.Targe
 	if err := i.leaveOutIndescribable(found); err != nil {
 		return nil, err
 	}
+	if err := i.leaveOutNodes(ctx, c, theCluster.Name); err != nil {
+		return nil, err
+	}
 	i.readNodeBootData(ctx, c, found)
 	readEKSNodes(ctx, c, found)
 	o.EKSEnableIAM = o.EKSEnableIAM || found.OwnsRoles()
@@ -109,7 +112,7 @@ func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 	for _, g := range slices.Clone(found.NodeGroups) {
 		switch why := found.Indescribable(g); {
 		case why == "":
-		case found.Owned:
+		case found.Owns(eks.NodeGroupKind, g.Name):
 			reasons = append(reasons, fmt.Errorf("no manifest can be made of node-group/%s: %s", g.Name, why))
 		default:
 			found.Without(eks.NodeGroupKind, g.Name)
@@ -122,11 +125,18 @@ func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 	return nil
 }
 
+// leaveOutNodes notes the nodes that the manifest does not have: it describes only node groups, and what Cluster API has made.
+func (i *Imported) leaveOutNodes(ctx context.Context, c *cloud.Clients, kubernetes string) error {
+	lines, err := discover.OtherNodes(cloud.InSnapshot(ctx), c, kubernetes)
+	i.LeftOut = append(i.LeftOut, lines...)
+	return err
+}
+
 // leavesOut removes the resource of a step from what is found, if a run with the manifest
 // would change more of it than its tags, and if it can do without it.
 func (i *Imported) leavesOut(found *discover.EKS, s plan.Step) bool {
 	kind, name, _ := strings.Cut(string(s.Resource), "/")
-	if !s.Does() || adopts(s) || found.Owned || !found.Without(kind, name) {
+	if !s.Does() || adopts(s) || found.Owns(kind, name) || !found.Without(kind, name) {
 		return false
 	}
 	i.LeftOut = append(i.LeftOut, fmt.Sprintf("%s: a run would change it (%s)", s.Resource, fieldsOf(s.Diff)))
@@ -137,7 +147,7 @@ func (i *Imported) leavesOut(found *discover.EKS, s plan.Step) bool {
 func fieldsOf(d plan.Diff) string {
 	var out []string
 	for _, c := range d {
-		if !strings.HasPrefix(c.Field, "tag ") {
+		if !isTag(c) {
 			out = append(out, fmt.Sprintf("%s %s → %s", c.Field, cmp.Or(c.Have, "none"), cmp.Or(c.Want, "none")))
 		}
 	}
@@ -165,12 +175,16 @@ func (i *Imported) checkComplete(owned bool) error {
 // head is the comment at the beginning of the manifest.
 func (i *Imported) head(found *discover.EKS) []string {
 	lines := []string{fmt.Sprintf("EKS cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Cluster.Name, found.Region), ""}
-	lines = append(lines, found.Remarks()...)
-	if len(i.LeftOut) > 0 {
-		lines = append(lines, "", "These parts of the cluster are not in the manifest, and runs leave them as they are:")
-		for _, x := range i.LeftOut {
-			lines = append(lines, "- "+x)
-		}
+	return slices.Concat(lines, found.Remarks(), leftOutComment(i.LeftOut))
+}
+
+// leftOutComment lists the parts of the cluster that are left out.
+func leftOutComment(leftOut []string) (lines []string) {
+	if len(leftOut) > 0 {
+		lines = []string{"", "These parts of the cluster are not in the manifest, and runs leave them as they are:"}
+	}
+	for _, x := range leftOut {
+		lines = append(lines, "- "+x)
 	}
 	return lines
 }

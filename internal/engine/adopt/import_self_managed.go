@@ -36,13 +36,17 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t cluster.Target, 
 	if err := i.readCluster(ctx, c, found, o); err != nil {
 		return nil, err
 	}
+	if err := i.leaveOutNodes(ctx, c, found.Name); err != nil {
+		return nil, err
+	}
+	others := slices.Clone(i.LeftOut)
 	i.readStoredBootData(ctx, c, found)
 	if o.BootDataFromMachines {
 		i.readBootData(ctx, c, found)
 	}
 	var l *looking
 	for again := true; again; again = pinImages(found, l) {
-		if i.Manifest, err = discover.YAML(selfManagedHead(found), found.Objects()); err != nil {
+		if i.Manifest, err = discover.YAML(selfManagedHead(found, others), found.Objects()); err != nil {
 			return nil, err
 		}
 		switch {
@@ -185,8 +189,9 @@ func unasked(endpoint string, err error) error {
 }
 
 // selfManagedHead is the comment at the beginning of the manifest.
-func selfManagedHead(found *discover.SelfManaged) []string {
-	return append([]string{fmt.Sprintf("Cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Name, found.Region), ""}, found.Remarks()...)
+func selfManagedHead(found *discover.SelfManaged, leftOut []string) []string {
+	lines := []string{fmt.Sprintf("Cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Name, found.Region), ""}
+	return slices.Concat(lines, found.Remarks(), leftOutComment(leftOut))
 }
 
 // compareTemplates finds the machines that say that they were launched from another template

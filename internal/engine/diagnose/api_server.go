@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -126,7 +127,12 @@ func (d *serverCheck) etcd(why string) string {
 	if len(d.runs.External) > 0 {
 		return fmt.Sprintf("%sits etcd, %s, which is external, does not answer: check it, and that the machines reach it", is, strings.Join(d.runs.External, ", "))
 	}
-	machines := identity.CloudIDs(d.server.Machines)
+	var machines []ec2.InstanceState
+	for _, ref := range d.server.Machines {
+		if m, ok := ref.Found(); ok {
+			machines = append(machines, m)
+		}
+	}
 	return is + quorum(machines, max(d.runs.Members, len(machines)))
 }
 

@@ -22,30 +22,41 @@ func Etcd(had []string, wanted int) graph.Diagnosis {
 		if err != nil {
 			return []string{fmt.Sprintf("machines of the control plane: %v", err)}, ""
 		}
-		var running []string
+		var left []ec2.InstanceState
+		stopped := false
 		for _, id := range had {
 			if m := all.ByID[id]; m != nil && !m.IsTerminating() {
-				running = append(running, id)
+				left, stopped = append(left, *m), stopped || m.Stopped
 			}
 		}
-		if len(running) < wanted {
-			return []string{quorum(running, wanted)}, ""
+		if len(left) < wanted || stopped {
+			return []string{quorum(left, wanted)}, ""
 		}
 		return nil, ""
 	}
 }
 
-// quorum says how many of its members etcd needs, and which machines of the control plane are left.
-func quorum(running []string, wanted int) string {
-	slices.Sort(running)
-	need := plan.Quorum(wanted)
-	machines := strings.Join(running, ", ")
-	if len(running) < need {
-		return fmt.Sprintf("etcd has lost its quorum, if it had %s: it needs %d, and only %s (%s). Another run does not repair that. "+
-			"The data is on the machines that are left: do not terminate them. The next run says what can be done", text.Count(wanted, "member"), need, existOf(len(running)), machines)
+// quorum says how many of its members etcd needs, and which machines of the control plane are left. EC2 reboots only those that run.
+func quorum(left []ec2.InstanceState, wanted int) string {
+	var all []string
+	var stopped []ec2.InstanceState
+	for _, m := range left {
+		all = append(all, m.ID)
+		if m.Stopped {
+			stopped = append(stopped, m)
+		}
 	}
-	return fmt.Sprintf("etcd needs %d of its %s to answer, and %s left (%s): reboot one that does not respond with "+
-		"'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data", need, text.Count(wanted, "member"), areLeft(len(running)), machines)
+	slices.Sort(all)
+	need, machines, start := plan.Quorum(wanted), strings.Join(all, ", "), ""
+	if len(stopped) > 0 {
+		start = fmt.Sprintf("start %s with '%s', ", text.Count(len(stopped), "stopped machine"), ec2.StartCommand("", stopped...))
+	}
+	if len(left) < need {
+		return fmt.Sprintf("etcd has lost its quorum, if it had %s: it needs %d, and only %s (%s). Another run does not repair that. "+
+			"The data is on the machines that are left: do not terminate them. The next run says what can be done", text.Count(wanted, "member"), need, existOf(len(left)), machines)
+	}
+	return fmt.Sprintf("etcd needs %d of its %s to answer, and %s left (%s): %sreboot one that does not respond with "+
+		"'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data", need, text.Count(wanted, "member"), areLeft(len(left)), machines, start)
 }
 
 func existOf(n int) string {

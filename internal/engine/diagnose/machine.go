@@ -142,8 +142,13 @@ func (q *machineCheck) stopped(x types.Instance) string {
 		reason = strings.TrimSuffix(aws.ToString(x.StateReason.Message)+"; "+reason, "; ")
 	}
 	then := "run this again, which launches another one"
-	if x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping {
-		then = "start it again: aws ec2 start-instances --region " + q.c.Region + " --instance-ids " + q.machine.ID
+	switch x.State.Name { //nolint:exhaustive // the others are those of machines that end
+	case types.InstanceStateNameStopped, types.InstanceStateNameStopping:
+		m := q.machine
+		m.Status = string(x.State.Name)
+		then = "start it again: " + ec2.StartCommand(q.c.Region, m)
+	case types.InstanceStateNamePending:
+		then = "EC2 has not started it yet: run this again"
 	}
 	return fmt.Sprintf("instance %s is %s (%s): %s", q.machine.ID, x.State.Name, reason, then)
 }

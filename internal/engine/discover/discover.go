@@ -23,6 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // EKS is an EKS cluster with its parts and its network.
@@ -50,6 +51,8 @@ type EKS struct {
 	PodPolicies     map[string][]string               // the same for roles that a run has made for pods
 
 	Workers *SelfManaged // machines and Auto Scaling groups that are no node groups
+
+	untagged map[plan.ID]bool // parts of a cluster that Cluster API owns which do not have its tags
 
 	Network
 
@@ -84,11 +87,11 @@ func ownerOfEKS(cluster eks.ClusterState) string {
 	return cmp.Or(ownerOf(tags), ownerOf(cluster.Tags))
 }
 
-// ReadEKS reads an EKS cluster with its parts. Those that somebody else has added to a
-// cluster of Cluster API's are not its own: they are omitted, as runs do not touch them. The
-// clients are those of a cluster with the name of ClusterName.
+// ReadEKS reads an EKS cluster with its parts. They are parts whatever their tags are: also those
+// that somebody else has added to a cluster of Cluster API's. The clients are those of a cluster
+// with the name of ClusterName.
 func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (*EKS, error) {
-	e := &EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c)}
+	e := &EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c), untagged: map[plan.ID]bool{}}
 	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork, e.readWorkers, e.readImages} {
 		if err := read(ctx, c); err != nil {
 			return nil, err
@@ -107,27 +110,25 @@ func ClusterName(cluster eks.ClusterState) string {
 	return name
 }
 
-// owner is a state that has tags.
-type owner interface{ IsOwned(*cloud.Clients) bool }
-
-// own reports whether a part belongs into the manifest.
-func (e *EKS) own(c *cloud.Clients, part owner) bool { return !e.Owned || part.IsOwned(c) }
+// Owns reports whether the cluster is Cluster API's, and a part has its tags: a run deletes such a
+// part if the manifest does not have it.
+func (e *EKS) Owns(kind, name string) bool { return e.Owned && !e.untagged[plan.ID(kind+"/"+name)] }
 
 func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 	parts, err := eks.PartsOf(ctx, c, e.Cluster.Name)
 	if err != nil {
 		return fmt.Errorf("parts of the EKS cluster: %w", err)
 	}
-	if e.NodeGroups, err = readAll(ctx, c, e, parts.NodeGroups, eks.NodeGroupByName); err != nil {
+	if e.NodeGroups, err = readAll(ctx, c, e, eks.NodeGroupKind, parts.NodeGroups, eks.NodeGroupByName); err != nil {
 		return fmt.Errorf("node groups: %w", err)
 	}
 	if err := e.readTemplates(ctx, c); err != nil {
 		return err
 	}
-	if e.Fargate, err = readAll(ctx, c, e, parts.Fargate, eks.FargateProfileByName); err != nil {
+	if e.Fargate, err = readAll(ctx, c, e, eks.FargateProfileKind, parts.Fargate, eks.FargateProfileByName); err != nil {
 		return fmt.Errorf("fargate profiles: %w", err)
 	}
-	if e.Addons, err = readAll(ctx, c, e, parts.Addons, eks.AddonByName); err != nil {
+	if e.Addons, err = readAll(ctx, c, e, eks.AddonKind, parts.Addons, eks.AddonByName); err != nil {
 		return fmt.Errorf("add-ons: %w", err)
 	}
 	e.AddonIdentities = map[string][]eks.PodIdentityState{}
@@ -136,13 +137,27 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 			return fmt.Errorf("pod identity associations of %s: %w", a.Name, err)
 		}
 	}
-	if e.AccessEntries, err = readAll(ctx, c, e, parts.AccessEntries, eks.AccessEntryOf); err != nil {
+	if e.AccessEntries, err = readAll(ctx, c, e, eks.AccessEntryKind, parts.AccessEntries, eks.AccessEntryOf); err != nil {
 		return fmt.Errorf("access entries: %w", err)
 	}
-	if e.PodIdentities, err = readAll(ctx, c, e, parts.PodIdentities, eks.PodIdentityOf); err != nil {
+	e.leaveCreator()
+	if e.PodIdentities, err = readAll(ctx, c, e, eks.PodIdentityKind, parts.PodIdentities, eks.PodIdentityOf); err != nil {
 		return fmt.Errorf("pod identity associations: %w", err)
 	}
 	return e.readPodRoles(ctx, c)
+}
+
+// leaveCreator removes the access entry that EKS has made for who created the cluster
+// ("bootstrapClusterCreatorAdminPermissions", EKS, CreateCluster): it has no tags, and a manifest need not
+// have it. If several look like it, somebody has added others.
+func (e *EKS) leaveCreator() {
+	isCreators := func(a eks.AccessEntryState) bool {
+		return e.untagged[plan.ID(eks.AccessEntryKind+"/"+a.Principal)] && len(a.Tags)+len(a.Groups) == 0 && a.IsAdmin()
+	}
+	first := slices.IndexFunc(e.AccessEntries, isCreators)
+	if first >= 0 && !slices.ContainsFunc(e.AccessEntries[first+1:], isCreators) {
+		e.AccessEntries = slices.Delete(e.AccessEntries, first, first+1)
+	}
 }
 
 // readPodRoles reads the policies of the roles that a run has made for pods.
@@ -168,11 +183,12 @@ func (e *EKS) readPodRoles(ctx context.Context, c *cloud.Clients) error {
 	return nil
 }
 
-// readAll reads the parts of a cluster that belong into the manifest.
-func readAll[S owner](
+// readAll reads the parts of a kind.
+func readAll[S interface{ IsOwned(*cloud.Clients) bool }](
 	ctx context.Context,
 	c *cloud.Clients,
 	e *EKS,
+	kind string,
 	names []string,
 	get func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error),
 ) (out []S, err error) {
@@ -181,9 +197,11 @@ func readAll[S owner](
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && e.own(c, *s) {
-			out = append(out, *s)
+		if s == nil {
+			continue
 		}
+		out = append(out, *s)
+		e.untagged[plan.ID(kind+"/"+name)] = e.Owned && !(*s).IsOwned(c)
 	}
 	return out, nil
 }
@@ -195,20 +213,17 @@ func (e *EKS) readProviders(ctx context.Context, c *cloud.Clients) error {
 	} else if err != nil {
 		return fmt.Errorf("identity providers: %w", err)
 	}
-	found, err := readAll(ctx, c, e, names, eks.IdentityProviderByName)
+	found, err := readAll(ctx, c, e, eks.IdentityProviderKind, names, eks.IdentityProviderByName)
 	if err != nil {
 		return fmt.Errorf("identity provider: %w", err)
 	}
 	if len(found) > 0 { // EKS allows one
 		e.Identity = &found[0]
 	}
-	p, err := eks.OIDCProviderOf(ctx, c, e.Cluster)
-	if err != nil {
+	if e.OIDC, err = eks.OIDCProviderOf(ctx, c, e.Cluster); err != nil {
 		return fmt.Errorf("OIDC provider: %w", err)
 	}
-	if p != nil && e.own(c, *p) {
-		e.OIDC = p
-	}
+	e.untagged[eks.OIDCProviderKind+"/"] = e.Owned && e.OIDC != nil && !e.OIDC.IsOwned(c)
 	return nil
 }
 

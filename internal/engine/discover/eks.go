@@ -167,7 +167,7 @@ func (e *EKS) additionalTags() map[string]any {
 	for k, v := range e.Cluster.Tags {
 		everywhere := !e.ownsVPC() || e.VPC.Tags[k] == v
 		for _, g := range e.NodeGroups {
-			everywhere = everywhere && g.Tags[k] == v
+			everywhere = everywhere && (g.Tags[k] == v || !e.Owns(eks.NodeGroupKind, g.Name))
 		}
 		if everywhere && byUser(k) {
 			out[k] = v
@@ -176,11 +176,12 @@ func (e *EKS) additionalTags() map[string]any {
 	return out
 }
 
-// tagsOf returns the tags of the user that a part of the cluster has in addition.
-func (e *EKS) tagsOf(part cloud.Tags) map[string]any {
+// tagsOf returns the tags of the user that a part of the cluster has in addition. Of a part that another
+// tool has made, those are the ones with which it differs: nodes do not have its other tags.
+func (e *EKS) tagsOf(kind, name string, part cloud.Tags) map[string]any {
 	out, common := map[string]any{}, e.additionalTags()
 	for k, v := range part {
-		if e.Owned && byUser(k) && common[k] != v {
+		if e.Owned && byUser(k) && common[k] != v && (e.Owns(kind, name) || common[k] != nil) {
 			out[k] = v
 		}
 	}
@@ -201,7 +202,7 @@ func (e *EKS) identityProvider() map[string]any {
 	set(out, "groupsClaim", p.GroupsClaim, "")
 	set(out, "groupsPrefix", p.GroupsPrefix, "")
 	setMap(out, "requiredClaims", anyMap(p.RequiredClaims))
-	setMap(out, "tags", e.tagsOf(p.Tags))
+	setMap(out, "tags", e.tagsOf(eks.IdentityProviderKind, p.Name, p.Tags))
 	return out
 }
 
@@ -303,7 +304,7 @@ func (e *EKS) nodeGroup(g eks.NodeGroupState, eksName string) map[string]any {
 	if !same(g.Subnets, e.privateSubnets()) {
 		spec["subnetIDs"] = anys(g.Subnets)
 	}
-	setMap(spec, "additionalTags", e.tagsOf(g.Tags))
+	setMap(spec, "additionalTags", e.tagsOf(eks.NodeGroupKind, g.Name, g.Tags))
 	setMap(spec, "labels", anyMap(g.Labels))
 	setList(spec, "taints", taints(g))
 	switch {
@@ -345,7 +346,7 @@ func (e *EKS) fargateProfile(f eks.FargateProfileState) Object {
 	if !same(f.Subnets, e.privateSubnets()) {
 		spec["subnetIDs"] = anys(f.Subnets)
 	}
-	setMap(spec, "additionalTags", e.tagsOf(f.Tags))
+	setMap(spec, "additionalTags", e.tagsOf(eks.FargateProfileKind, f.Name, f.Tags))
 	var selectors []any
 	for _, s := range f.Selectors {
 		x := map[string]any{"namespace": s.Namespace}

@@ -160,7 +160,7 @@ func useOf(action string) use {
 // sometimes lists the actions that only some new resources of a kind need.
 func sometimes() []string {
 	return []string{
-		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", // while it is changed, or fails
+		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", "eks:ListUpdates", // while it is changed, or fails
 		"eks:DescribeInsight", "eks:ListInsights", // before an upgrade
 		"eks:DescribeAddonConfiguration",                                        // for a configuration
 		"eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations", // with their agent

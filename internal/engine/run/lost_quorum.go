@@ -57,12 +57,14 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, nil
 	}
 	e := &plan.LostQuorumError{Cluster: l.Cluster.Name, Members: l.Built.Members, Why: why}
+	var stopped []ec2.InstanceState
 	begins := false // whether the first API server of the cluster may still be starting
 	for _, m := range l.Inventory.Machines {
 		switch {
 		case m.Tags[cloud.RoleTag] != topology.RoleControlPlane:
 		case m.Stopped:
 			e.Stopped = append(e.Stopped, m.ID)
+			stopped = append(stopped, m)
 		default:
 			e.Left = append(e.Left, plan.Survivor{ID: m.ID, Launched: m.LaunchedAt})
 			begins = begins || m.ID == l.Inventory.InitMachine && l.Cloud.Now().Sub(m.LaunchedAt) < startsWithin
@@ -84,6 +86,9 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, nil
 	}
 	slices.Sort(e.Stopped)
+	if len(stopped) > 0 {
+		e.Start = ec2.StartCommand("", stopped...)
+	}
 	slices.SortFunc(e.Left, func(x, y plan.Survivor) int {
 		return cmp.Or(x.Launched.Compare(y.Launched), strings.Compare(x.ID, y.ID))
 	})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -333,5 +334,34 @@ func TestWarningsOfStop(t *testing.T) {
 		assert.Contains(t, all, "will be other ones after a start, unless they are Elastic IP addresses")
 		assert.Contains(t, all, "the certificates that kubeadm made on machine i-")
 		assert.Contains(t, all, "back up the cluster before: 'clusterawsadm cluster backup bastion'")
+	})
+}
+
+// A start waits for machines that are still stopping: EC2 starts only what is stopped ("Instance state changes", EC2 user guide). Until then, no
+// advice names a command that EC2 refuses.
+func TestStartWhileMachinesStop(t *testing.T) {
+	m := enginetest.LoadQuick(t, "three-zones.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		var ids []string
+		a.Edit(func(s *awssim.State) {
+			for id := range s.EC2.Instances {
+				ids = append(ids, id)
+			}
+		})
+		_, err = ec2.NewFromConfig(a.Config()).StopInstances(t.Context(), &ec2.StopInstancesInput{InstanceIds: ids})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"stopping": 6}, instanceStates(a))
+		_, err = enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, "aws ec2 wait instance-stopped")
+		calls := len(a.Calls())
+		mustStart(t, m, a)
+		for _, c := range a.Calls()[calls:] {
+			require.True(t, c.Operation != "StartInstances" || c.Err == "", c.Err)
+		}
+		require.Equal(t, map[string]int{"running": 6}, instanceStates(a))
 	})
 }

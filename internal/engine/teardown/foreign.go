@@ -176,7 +176,8 @@ func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.
 }
 
 // users notes the instances or NAT gateways that exist and are not the cluster's. An instance
-// of an Auto Scaling group stands for the group.
+// of an Auto Scaling group stands for the group, also if it is a node: a deletion deletes only groups
+// with the owned tag.
 func (s *foreignSearch) users(
 	ctx context.Context,
 	kind, in string,
@@ -198,6 +199,9 @@ func (s *foreignSearch) users(
 			if err := s.group(ctx, group, in); err != nil {
 				return err
 			}
+		case s.of.Created(t) && !s.ofEKS(t): // self-managed nodes of another tool, which the group replaces
+			show := "aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names " + group
+			s.add(plan.ForeignResource{Kind: autoscaling.GroupKind, ID: group, In: in, Show: show}, t)
 		default:
 			s.note(kind, id, in, t)
 		}

@@ -357,3 +357,48 @@ func TestTaggedVPCIsKept(t *testing.T) {
 		a.Edit(func(s *awssim.State) { require.NotContains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
 	})
 }
+
+// Self-managed nodes of another tool in an EKS cluster are found before the deletion: they use its security group and its subnets, and their Auto
+// Scaling group replaces them.
+func TestSelfManagedNodesRefuseADeletion(t *testing.T) {
+	for _, file := range []string{enginetest.EKSSmall, "eks-byo-vpc.yaml"} {
+		m := enginetest.LoadQuick(t, file)
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Prepared(t, m)
+			enginetest.MustApply(t, m, a)
+			enginetest.SelfManagedNodes(t, a, "shop-nodes", 2)
+			before := enginetest.WithoutLock(a)
+			for _, theCluster := range []*run.Cluster{enginetest.Open(m, a.Process()), enginetest.ByName(m.Name, a)} {
+				_, err := theCluster.Delete(t.Context(), cluster.Options{})
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.ErrorContains(t, err, "auto-scaling-group shop-nodes")
+			}
+			require.Equal(t, before, enginetest.WithoutLock(a))
+		})
+	}
+}
+
+// Node groups and Fargate profiles without the tags of the cluster are found before the deletion, also those that the manifest names: EKS does
+// not delete a cluster that has them.
+func TestPartsOfEKSRefuseADeletion(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.EKSAddons)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			enginetest.Plane(s).NodeGroups["default_eks-addons-batch"].Tags = nil
+			enginetest.Plane(s).Fargate["default_eks-addons-serverless"].Tags = nil
+		})
+		before := enginetest.WithoutLock(a)
+		without := *m
+		without.EKS = new(*m.EKS)
+		without.Pools, without.EKS.Fargate = nil, nil
+		for _, theCluster := range []*run.Cluster{enginetest.Open(m, a.Process()), enginetest.Open(&without, a.Process()), enginetest.ByName(m.Name, a)} {
+			_, err := theCluster.Delete(t.Context(), cluster.Options{})
+			require.ErrorAs(t, err, new(*plan.RefusedError))
+			require.ErrorContains(t, err, "default_eks-addons-batch")
+			require.ErrorContains(t, err, "default_eks-addons-serverless")
+		}
+		require.Equal(t, before, enginetest.WithoutLock(a))
+	})
+}

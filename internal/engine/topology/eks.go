@@ -424,6 +424,13 @@ func (in inputs) leavingRemarks() (out []string) {
 			)
 		}
 	}
+	if others := in.inv.EKS.Leaving.Others; len(others) > 0 {
+		out = append(out, fmt.Sprintf(
+			"%s: neither in the manifest, nor with the tags of the cluster: runs leave them as they are, AWS bills their nodes and pods, and "+
+				"'cluster delete' is refused while they exist; to take them over, run 'clusterawsadm cluster import %s --adopt', which also writes a manifest with them",
+			strings.Join(others, ", "), in.m.Name,
+		))
+	}
 	if m, have := in.m.EKS.AutoMode, in.inv.EKS.Cluster; m != nil && !m.Enabled && have != nil && have.Auto.Enabled {
 		out = append(out, in.m.Origin(in.m.InfraObject(), manifest.AnnotationPath(manifest.AnnotationAutoMode))+
 			": EKS Auto Mode is turned off: EKS terminates all of its instances, its load balancers and volumes have no controller any more, and pods need other nodes, with a pod network",

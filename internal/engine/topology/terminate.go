@@ -83,8 +83,8 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 	if m.Stopped && x.controlPlane && in.initialized() && in.unhealthy(m) == "" {
 		// etcd gets no new member while one does not answer (incluster.EtcdMembers).
 		why.stays = fmt.Sprintf(
-			"it is stopped, and etcd gets no other member before it answers: start it with 'aws ec2 start-instances --instance-ids %s'%s",
-			m.ID, ec2.IfStopped(in.needsStopped()),
+			"it is %s, and etcd gets no other member before it answers: start it with '%s'%s",
+			m.Status, ec2.StartCommand("", m), ec2.IfStopped(in.needsStopped()),
 		)
 	}
 	return why

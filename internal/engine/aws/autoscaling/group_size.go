@@ -105,7 +105,7 @@ func (s *GroupState) WhyNotEmptied(ctx context.Context, c *cloud.Clients) (strin
 		return "its process Terminate is suspended, so that its machines stay", nil
 	}
 	for _, i := range s.Instances {
-		if i.Protected {
+		if i.Protected && !strings.HasPrefix(i.State, "Terminat") { // that one goes, and its protection cannot be changed
 			return fmt.Sprintf("machine %s is protected from scale-in: aws autoscaling set-instance-protection --region %s --auto-scaling-group-name %s "+
 				"--instance-ids %[1]s --no-protected-from-scale-in turns it off", i.ID, c.Region, s.ID), nil
 		}

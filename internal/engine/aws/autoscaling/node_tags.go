@@ -25,10 +25,11 @@ func DiffNodeTags(have map[string]string, want cloud.Tags, d *plan.Diff) {
 	}
 }
 
+// IsNodeTag reports whether a difference is one of a tag that new nodes get.
+func IsNodeTag(c plan.Change) bool { return strings.HasPrefix(c.Field, nodeTagField) }
+
 // HasNodeTags reports whether a tag of new nodes differs.
-func HasNodeTags(d plan.Diff) bool {
-	return slices.ContainsFunc(d, func(c plan.Change) bool { return strings.HasPrefix(c.Field, nodeTagField) })
-}
+func HasNodeTags(d plan.Diff) bool { return slices.ContainsFunc(d, IsNodeTag) }
 
 // NodeTags returns the tags of an Auto Scaling group that its new machines get.
 func NodeTags(ctx context.Context, c *cloud.Clients, group string) (map[string]string, error) {

@@ -231,4 +231,16 @@ func TestInstanceDiff(t *testing.T) {
 		`! state from "stopped" to "running"`,
 		enginetest.Lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: enginetest.Object("i-1"), Status: string(types.InstanceStateNameStopped), Stopped: true}))[0],
 	)
+	stopping := ec2.InstanceState{Object: enginetest.Object("i-2"), Status: string(types.InstanceStateNameStopping), Stopped: true}
+	require.Equal(
+		t,
+		"start it with 'aws ec2 wait instance-stopped --instance-ids i-2 && aws ec2 start-instances --instance-ids i-2'; or terminate it, and the next run launches another machine",
+		(&ec2.Instance{Subnet: subnet}).Diff(&stopping)[0].Advice,
+	)
+	stopped := ec2.InstanceState{Object: enginetest.Object("i-1"), Status: string(types.InstanceStateNameStopped), Stopped: true}
+	require.Equal(
+		t,
+		"aws ec2 wait instance-stopped --region us-east-1 --instance-ids i-2 && aws ec2 start-instances --region us-east-1 --instance-ids i-1 i-2",
+		ec2.StartCommand("us-east-1", stopping, stopped),
+	)
 }

@@ -361,7 +361,7 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if have.Stopped {
 		d.Fixed(
 			"state", have.Status, string(types.InstanceStateNameRunning),
-			fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID)+IfStopped(i.Irreplaceable),
+			fmt.Sprintf("start it with '%s'", StartCommand("", *have))+IfStopped(i.Irreplaceable),
 		)
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))

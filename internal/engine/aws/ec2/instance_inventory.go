@@ -104,6 +104,11 @@ func RunningNodes(ctx context.Context, c *cloud.Clients, cluster string) (map[st
 	return n, err
 }
 
+// NodesOf lists the machines with the tag that the nodes of a Kubernetes cluster have, whoever has launched them.
+func NodesOf(ctx context.Context, c *cloud.Clients, kubernetes string) ([]*InstanceState, error) {
+	return describeInstances(ctx, c, []types.Filter{cloud.Filter("tag-key", cloud.CloudProviderTagPrefix+kubernetes), NotTerminating()})
+}
+
 // TerminatedInstances lists the machines of the cluster that are being terminated, and those that were
 // terminated within about an hour, which is how long AWS shows them.
 func TerminatedInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, error) {

@@ -76,6 +76,7 @@ type ClusterState struct {
 	Auto                              AutoModeState
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	lastUpdate
+	ongoing ongoing
 	Created time.Time
 	Issues  []string // "CODE: message"
 }
@@ -122,12 +123,21 @@ func (e *Cluster) Takes() (create, remove time.Duration) { return clusterCreateT
 // Find implements graph.Desired. It returns an error for a cluster with the same name
 // that is not owned.
 func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
+	return e.find(ctx, c, lastUpdate{})
+}
+
+// find reads the cluster, and what an update changes that this run has not started.
+func (e *Cluster) find(ctx context.Context, c *cloud.Clients, own lastUpdate) (*ClusterState, error) {
 	s, err := e.Identify(ctx, c, nil)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
-	return s, err
+	have := *s
+	if have.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s); err != nil {
+		return nil, err
+	}
+	have.ongoing, err = own.ongoing(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Name})
+	return &have, err
 }
 
 // Identify implements graph.Identified.
@@ -162,7 +172,7 @@ func (e *Cluster) withAlias(ctx context.Context, c *cloud.Clients, s *ClusterSta
 
 // Follow implements graph.Follower. An update that has failed is an error.
 func (e *Cluster) Follow(ctx context.Context, c *cloud.Clients, last *ClusterState) (*ClusterState, error) {
-	s, err := e.Find(ctx, c)
+	s, err := e.find(ctx, c, last.lastUpdate)
 	return followCluster(ctx, c, s, err, last)
 }
 
@@ -353,12 +363,13 @@ func (e *Cluster) diffVersion(have *ClusterState, d *plan.Diff) {
 		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
 		return
 	}
-	diffVersion(d, have.ID != "", have.Version, e.Version, "spec.version of the AWSManagedControlPlane")
+	diffVersion(d, have.ID != "", have.Version, have.ongoing.version, e.Version, "spec.version of the AWSManagedControlPlane")
 }
 
 // diffVersion compares the Kubernetes versions of a cluster or a node group. EKS upgrades
-// one minor version at a time, so there is a difference for each. It does not downgrade.
-func diffVersion(d *plan.Diff, exists bool, have, want, field string) {
+// one minor version at a time, so there is a difference for each. It does not downgrade. target is the version of an upgrade in progress; "" for none.
+func diffVersion(d *plan.Diff, exists bool, have, target, want, field string) {
+	have = after(have, target)
 	from, to := minor(have), minor(want)
 	switch {
 	case want == "":
@@ -368,6 +379,7 @@ func diffVersion(d *plan.Diff, exists bool, have, want, field string) {
 		return
 	case from > to:
 		d.Fixed("version", have, want)
+		adviseOngoing(d, target, field)
 		d.Advise("EKS does not downgrade; set " + field + " to " + have)
 	}
 	for v := from; v < to; v++ {
@@ -409,13 +421,15 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 		}
 		return
 	}
-	if e.MovesToAPI && have.Authentication == string(types.AuthenticationModeApi) {
+	mode := after(have.Authentication, have.ongoing.authentication)
+	if e.MovesToAPI && mode == string(types.AuthenticationModeApi) {
 		return
 	}
 	modes := authenticationModes()
-	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
+	from, to := slices.Index(modes, mode), slices.Index(modes, e.Authentication)
 	if from > to {
-		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
+		d.Fixed("authenticationMode", mode, e.Authentication)
+		adviseOngoing(d, have.ongoing.authentication, "accessConfig.authenticationMode")
 		d.Advise("EKS does not change the authentication mode back; set accessConfig.authenticationMode to the existing mode")
 	}
 	for i := from; i >= 0 && i < to; i++ {
@@ -785,6 +799,7 @@ func clusterKind() *kind.Kind {
 			"eks:DescribeUpdate",
 			"eks:ListClusters",
 			"eks:ListInsights",
+			"eks:ListUpdates",
 		},
 		Statement: kind.EKS,
 		Actions: []string{
@@ -811,14 +826,14 @@ func clusterKind() *kind.Kind {
 			if !s.DeletionProtection {
 				return "", nil
 			}
-			return fmt.Sprintf(
-				"the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off",
-				s.Name,
-				c.Region,
-			), nil
+			command := fmt.Sprintf("aws eks update-cluster-config --region %s --name %s --no-deletion-protection", c.Region, s.Name)
+			if s.Status != string(types.ClusterStatusActive) { // EKS refuses it during another update, and during the creation
+				command = fmt.Sprintf("aws eks wait cluster-active --region %s --name %s && ", c.Region, s.Name) + command
+			}
+			return fmt.Sprintf("the EKS cluster %s has deletion protection: %s turns it off", s.Name, command), nil
 		},
 		Status: func(s ClusterState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
+			return strings.ToLower(s.Status), kind.Join(s.ongoing.shown(s.Version), s.Endpoint)
 		},
 	})
 }

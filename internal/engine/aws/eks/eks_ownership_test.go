@@ -196,6 +196,9 @@ func TestPartsOfOthersAreConflicts(t *testing.T) {
 					requireNothingWritten(t, m, a, kind, "cluster import NAME --adopt")
 					spec := &m.EKS.ControlPlane.Spec
 					m.Pools, m.EKS.Fargate, spec.Addons, spec.AccessEntries = nil, nil, nil, nil
+					_, remarks := remarked(t, m, a)
+					costs := strings.HasPrefix(kind, "node-group/") || strings.HasPrefix(kind, "fargate-profile/")
+					require.Equal(t, costs, strings.Contains(remarks, kind+": neither in the manifest, nor with the tags of the cluster"), remarks)
 					enginetest.MustApply(t, m, a)
 					a.Edit(func(s *awssim.State) { require.Equal(t, tags, *change(enginetest.Plane(s))) }) // it is there
 				})

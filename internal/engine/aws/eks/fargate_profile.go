@@ -94,13 +94,23 @@ func (f *FargateProfile) Takes() (create, remove time.Duration) {
 	return fargateProfileCreateTime, fargateProfileDeleteTime
 }
 
-// Find implements graph.Desired.
-func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
+// Identify implements graph.Identified. A deletion does not delete a profile that somebody else has made.
+func (f *FargateProfile) Identify(ctx context.Context, c *cloud.Clients, _ *FargateProfileState) (*FargateProfileState, error) {
+	return identity.FindOwned(ctx, c, f.read)
+}
+
+// read returns the profile, whoever has made it.
+func (f *FargateProfile) read(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
 	cluster, ok := f.Cluster.Found()
 	if !ok {
 		return nil, nil
 	}
-	s, err := FargateProfileByName(ctx, c, cluster.Name, f.Name)
+	return FargateProfileByName(ctx, c, cluster.Name, f.Name)
+}
+
+// Find implements graph.Desired.
+func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
+	s, err := f.read(ctx, c)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -113,8 +113,12 @@ func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) 
 	if err != nil || name == "" {
 		return "", err
 	}
-	if other, err := IdentityProviderByName(ctx, c, cluster.Name, name); err != nil || other == nil || other.IsOwned(c) {
+	other, err := IdentityProviderByName(ctx, c, cluster.Name, name)
+	if err != nil || other == nil || other.IsOwned(c) {
 		return "", err
+	}
+	if other.Status == string(types.ConfigStatusDeleting) {
+		return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: EKS disassociates it: run this again when it is gone", name), nil
 	}
 	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+
 		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", name, cluster.Name), nil

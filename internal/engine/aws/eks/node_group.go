@@ -96,6 +96,7 @@ type NodeGroupState struct {
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
 	NodeTags                                                     map[string]string // its tags that new nodes get, if the manifest has any
 	lastUpdate
+	ongoing ongoing
 	Foreign bool // somebody else has made it
 }
 
@@ -177,7 +178,7 @@ func (g *NodeGroup) TimeLimit() time.Duration {
 
 // Follow implements graph.Follower. An update that has failed is an error.
 func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGroupState) (*NodeGroupState, error) {
-	s, err := g.Find(ctx, c)
+	s, err := g.find(ctx, c, last.lastUpdate)
 	if s == nil || err != nil {
 		return s, err
 	}
@@ -186,8 +187,13 @@ func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGrou
 	return &have, err
 }
 
-// Identify implements graph.Identified.
+// Identify implements graph.Identified. A deletion does not delete a group that somebody else has made.
 func (g *NodeGroup) Identify(ctx context.Context, c *cloud.Clients, _ *NodeGroupState) (*NodeGroupState, error) {
+	return identity.FindOwned(ctx, c, g.read)
+}
+
+// read returns the group, whoever has made it.
+func (g *NodeGroup) read(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
 	cluster, ok := g.Cluster.Found()
 	if !ok {
 		return nil, nil
@@ -197,12 +203,20 @@ func (g *NodeGroup) Identify(ctx context.Context, c *cloud.Clients, _ *NodeGroup
 
 // Find implements graph.Desired.
 func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
-	s, err := g.Identify(ctx, c, nil)
+	return g.find(ctx, c, lastUpdate{})
+}
+
+// find reads the group, and what an update changes that this run has not started.
+func (g *NodeGroup) find(ctx context.Context, c *cloud.Clients, own lastUpdate) (*NodeGroupState, error) {
+	s, err := g.read(ctx, c)
 	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s
 	have.Foreign = !have.IsOwned(c)
+	if have.ongoing, err = own.ongoing(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Cluster, NodegroupName: &have.Name}); err != nil {
+		return nil, err
+	}
 	if have.OwnTemplate, err = s.ownsTemplate(ctx, c); err != nil || s.ScalingGroup == "" {
 		return &have, err
 	}
@@ -290,7 +304,7 @@ func (g *NodeGroup) keepBlock(have *NodeGroupState, d *plan.Diff) {
 }
 
 func (g *NodeGroup) diffVersion(have *NodeGroupState, d *plan.Diff) {
-	diffVersion(d, have.ID != "", have.Version, g.Version, "spec.template.spec.version of the MachinePool")
+	diffVersion(d, have.ID != "", have.Version, have.ongoing.version, g.Version, "spec.template.spec.version of the MachinePool")
 	if g.Release != "" {
 		d.Set("releaseVersion", have.Release, g.Release)
 	}
@@ -541,7 +555,7 @@ const NodeGroupKind = "node-group"
 func nodeGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: NodeGroupKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
-		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:ListNodegroups", "eks:ListUpdates"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
 		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
 	}, kind.Functions[NodeGroupState]{
@@ -556,7 +570,14 @@ func nodeGroupKind() *kind.Kind {
 		},
 		Uses: func(s NodeGroupState) []string { return []string{s.Template} },
 		Status: func(s NodeGroupState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Join(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+			return strings.ToLower(
+					s.Status,
+				), kind.Join(
+					s.ongoing.shown(s.Version),
+					fmt.Sprintf("%d nodes", s.Desired),
+					strings.Join(s.InstanceTypes, ","),
+					strings.Join(s.Issues, "; "),
+				)
 		},
 	})
 }

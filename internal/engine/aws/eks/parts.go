@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
@@ -33,6 +35,9 @@ type Leaving struct {
 	OIDCProvider bool
 	// IdentityProvider is the name of an identity provider that the manifest does not name; "" for none.
 	IdentityProvider string
+	// Others are node groups and Fargate profiles that the manifest does not have and the cluster does not own: "node-group/batch". Runs leave
+	// them as they are.
+	Others []string
 }
 
 // Kept are the names of the parts that the manifest has: they do not leave.
@@ -55,6 +60,9 @@ func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ou
 	for _, s := range addons {
 		out.Addons[s.Name] = s.Preserved()
 	}
+	if out.Others, err = otherParts(ctx, c, p, kept); err != nil {
+		return out, err
+	}
 	if out.IdentityProvider, err = otherIdentityProvider(ctx, c, p.Cluster.Name, kept.IdentityProvider); err != nil {
 		return out, err
 	}
@@ -70,6 +78,35 @@ func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ou
 	}
 	out.Roles, err = leavingRoles(ctx, c, p, kept)
 	return out, err
+}
+
+// otherParts lists node groups and Fargate profiles of somebody else.
+func otherParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ids []string, err error) {
+	for _, name := range p.NodeGroups {
+		if kept.NodeGroups[name] {
+			continue
+		}
+		s, err := NodeGroupByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && !s.IsOwned(c) && s.Status != string(types.NodegroupStatusDeleting) {
+			ids = append(ids, NodeGroupKind+"/"+name)
+		}
+	}
+	for _, name := range p.Fargate {
+		if kept.Fargate[name] {
+			continue
+		}
+		s, err := FargateProfileByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && !s.IsOwned(c) && s.Status != string(types.FargateProfileStatusDeleting) {
+			ids = append(ids, FargateProfileKind+"/"+name)
+		}
+	}
+	return ids, nil
 }
 
 // leavingRoles lists the roles of nodes and pods whose node groups and Fargate profiles leave. Those of parts that a killed run has deleted

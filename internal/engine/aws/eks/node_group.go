@@ -570,14 +570,8 @@ func nodeGroupKind() *kind.Kind {
 		},
 		Uses: func(s NodeGroupState) []string { return []string{s.Template} },
 		Status: func(s NodeGroupState) (state, detail string) {
-			return strings.ToLower(
-					s.Status,
-				), kind.Join(
-					s.ongoing.shown(s.Version),
-					fmt.Sprintf("%d nodes", s.Desired),
-					strings.Join(s.InstanceTypes, ","),
-					strings.Join(s.Issues, "; "),
-				)
+			details := []string{s.ongoing.shown(s.Version), fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; ")}
+			return strings.ToLower(s.Status), kind.Join(details...)
 		},
 	})
 }

@@ -48,8 +48,8 @@ func furnish(a *AWS) {
 		thing := func(id string) Thing { return Thing{ID: id, Tags: map[string]string{}, Born: born} }
 		s.IAM.Roles["fargate"] = &Role{Name: "fargate", Service: "eks-fargate-pods.amazonaws.com", Born: born}
 		s.IAM.Roles["plane"] = &Role{Name: "plane", Service: "eks.amazonaws.com", Born: born}
-		s.EC2.VPCs[testVPC] = &VPC{Thing: thing(testVPC), CIDR: "10.0.0.0/16"}
-		s.EC2.VPCs[otherVPC] = &VPC{Thing: thing(otherVPC), CIDR: "10.1.0.0/16"}
+		s.EC2.VPCs[testVPC] = &VPC{Thing: thing(testVPC), CIDR: "10.0.0.0/16", DNSSupport: true}
+		s.EC2.VPCs[otherVPC] = &VPC{Thing: thing(otherVPC), CIDR: "10.1.0.0/16", DNSSupport: true}
 		for id, where := range map[string][3]string{
 			testSubnetA: {testVPC, "a", "10.0.0.0/24"}, testSubnetA2: {testVPC, "a", "10.0.1.0/24"}, testSubnetB: {testVPC, "b", "10.0.2.0/24"},
 			testSubnetC: {testVPC, "c", "10.0.3.0/24"}, otherSubnet: {otherVPC, "a", "10.1.0.0/24"},

@@ -3,6 +3,7 @@ package incluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ import (
 )
 
 // AWSAuth is the ConfigMap aws-auth, which lists the IAM roles and users that may use an
-// EKS cluster without an access entry. Other entries stay: EKS writes to it too.
+// EKS cluster without an access entry. Entries that no run has written stay: EKS and people write to it too.
 type AWSAuth struct {
 	API    *API
 	Server *graph.Ref[APIServerState]
@@ -33,6 +34,16 @@ type Mapping struct {
 	Groups   []string
 }
 
+// writtenAnnotation lists the entries that runs have written: "mapUsers arn:aws:iam::123456789012:user/bob". One that the manifest no longer has is
+// removed. Otherwise, whoever is taken from the manifest keeps access (https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/4740).
+const writtenAnnotation = "clusterawsadm/mapped"
+
+// entry is what writtenAnnotation says of the mapping.
+func (m Mapping) entry() string {
+	list, _ := m.list()
+	return list + " " + m.ARN
+}
+
 func (m Mapping) list() (list, key string) {
 	if m.Users {
 		return "mapUsers", "userarn"
@@ -42,8 +53,9 @@ func (m Mapping) list() (list, key string) {
 
 // AWSAuthState is the ConfigMap.
 type AWSAuthState struct {
-	there bool
-	lists map[string][]map[string]any // mapRoles, mapUsers
+	there   bool
+	lists   map[string][]map[string]any // mapRoles, mapUsers
+	written []string                    // the entries that runs have written
 }
 
 // CloudID implements graph.State.
@@ -61,7 +73,7 @@ func (a *AWSAuth) Needs() []graph.Edge { return graph.On(a.Server) }
 // Find implements graph.Desired.
 func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
 	if !answers(a.Server) {
-		return nil, nil // the API server does not answer yet
+		return a.none(), nil // the API server does not answer yet
 	}
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -70,12 +82,15 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 	var have corev1.ConfigMap
 	err = k.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/aws-auth", &have)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return a.none(), nil
 	}
 	if err != nil {
 		return nil, retryUnavailable(ctx, err)
 	}
 	s := &AWSAuthState{there: true, lists: map[string][]map[string]any{}}
+	if text := have.Annotations[writtenAnnotation]; text != "" {
+		s.written = strings.Split(text, ",")
+	}
 	for name, text := range have.Data {
 		var list []map[string]any
 		if err := yaml.Unmarshal([]byte(text), &list); err != nil {
@@ -86,13 +101,48 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 	return s, nil
 }
 
+// none is the state without a ConfigMap: if nothing is to be in it, it need not exist.
+func (a *AWSAuth) none() *AWSAuthState {
+	if len(a.Wanted) > 0 {
+		return nil
+	}
+	return &AWSAuthState{}
+}
+
 // Diff implements graph.Desired.
 func (a *AWSAuth) Diff(have *AWSAuthState) (d plan.Diff) {
 	for _, m := range a.Wanted {
-		list, _ := m.list()
-		d.Set(list+" "+m.ARN, have.mappingOf(m), m.Username+" in "+strings.Join(m.Groups, ", "))
+		d.Set(m.entry(), have.mappingOf(m), m.Username+" in "+strings.Join(m.Groups, ", "))
+	}
+	for _, m := range a.unwanted(have) {
+		d.Set(m.entry(), have.mappingOf(m), "")
+	}
+	if len(d) == 0 { // what the entries are recorded as follows from them
+		d.Set("recorded entries", strings.Join(have.written, ", "), strings.Join(a.entries(), ", "))
 	}
 	return d
+}
+
+// unwanted lists the entries that a run has written, that exist, and that the manifest does not have.
+func (a *AWSAuth) unwanted(have *AWSAuthState) (all []Mapping) {
+	wanted := a.entries()
+	for _, text := range have.written {
+		list, arn, _ := strings.Cut(text, " ")
+		m := Mapping{Users: list == "mapUsers", ARN: arn}
+		if !slices.Contains(wanted, text) && have.mappingOf(m) != "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// entries lists the desired entries.
+func (a *AWSAuth) entries() (all []string) {
+	for _, m := range a.Wanted {
+		all = append(all, m.entry())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // mappingOf returns the user and groups that an ARN is mapped to.
@@ -127,6 +177,14 @@ func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthSta
 		list, key := m.list()
 		entry := map[string]any{key: m.ARN, "username": m.Username, "groups": m.Groups}
 		have.lists[list] = replaced(have.lists[list], key, entry)
+		data[list] = ""
+	}
+	for _, m := range a.unwanted(have) {
+		list, key := m.list()
+		have.lists[list] = slices.DeleteFunc(have.lists[list], func(x map[string]any) bool { return x[key] == m.ARN })
+		data[list] = ""
+	}
+	for list := range data {
 		text, err := yaml.Marshal(have.lists[list])
 		if err != nil {
 			return nil, err
@@ -134,7 +192,10 @@ func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthSta
 		data[list] = string(text)
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "aws-auth", "namespace": metav1.NamespaceSystem}, "data": data,
+		"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+		"metadata": map[string]any{
+			"name": "aws-auth", "namespace": metav1.NamespaceSystem, "annotations": map[string]any{writtenAnnotation: strings.Join(a.entries(), ",")},
+		},
 	}}
 	at := k.Objects(kube.Core("configmaps"), metav1.NamespaceSystem)
 	if !have.there {

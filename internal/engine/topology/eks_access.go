@@ -76,15 +76,23 @@ type nodeAccess struct {
 	remarks  []string
 }
 
-// addNodeAccess adds the access entries of machines.
-func addNodeAccess(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
+// hasMode reports whether a cluster has the authentication mode.
+func hasMode(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, m ekscontrolplanev1.EKSAuthenticationMode) bool {
 	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // the default of AWS
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
 		mode = a.AuthenticationMode
 	}
-	is := func(m ekscontrolplanev1.EKSAuthenticationMode) bool {
-		return strings.EqualFold(string(mode), string(m))
-	}
+	return strings.EqualFold(string(mode), string(m))
+}
+
+// usesAWSAuth reports whether EKS reads the ConfigMap aws-auth. Runs then also remove the entries that they have written and the manifest no longer has.
+func (in inputs) usesAWSAuth() bool {
+	return in.m.EKS != nil && !hasMode(&in.m.EKS.ControlPlane.Spec, ekscontrolplanev1.EKSAuthenticationModeAPI)
+}
+
+// addNodeAccess adds the access entries of machines.
+func addNodeAccess(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
+	is := func(m ekscontrolplanev1.EKSAuthenticationMode) bool { return hasMode(plane, m) }
 	out := nodeAccess{roles: map[string]bool{}}
 	groups := map[string]group{} // by name of their instance profile
 	for _, x := range in.groupsAndPools(cluster) {

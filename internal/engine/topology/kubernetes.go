@@ -85,7 +85,7 @@ func addKubernetes(
 			API: k.api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: theCluster.unknown,
 		}, graph.From(origin))
 	}
-	if len(mappings) > 0 {
+	if in.usesAWSAuth() {
 		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: k.api, Server: k.server, Wanted: mappings}, in.infra("spec.iamAuthenticatorConfig"))
 	}
 	k.podNetwork = addAddons(g, in, k)

@@ -34,7 +34,7 @@ type LostQuorumError struct {
 	Why     string   // what the API server answers
 	Lost    []string // machines that are gone: "i-0abc (demo-control-plane-x, terminated)"
 	Stopped []string // IDs of stopped machines
-	Start   string   // the command that starts them
+	Start   string   // the command that starts them, if there are any
 	Left    []Survivor
 	Worked  time.Time // when all machines of the control plane were ready for the last time, as far as a run has seen it; zero: not known
 }

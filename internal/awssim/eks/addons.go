@@ -424,7 +424,9 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	}
 	d.Conflict = d.Conflict && in.ResolveConflicts != types.ResolveConflictsOverwrite
 	d.Failure, d.Reverted = svc.state.Faults.Update, svc.state.Faults.Reverts
-	u := &Update{Operation: svc.begin(types.UpdateTypeAddonUpdate, AddonTakes, params("AddonVersion", d.Version)...)}
+	u := &Update{
+		Operation: svc.begin(types.UpdateTypeAddonUpdate, AddonTakes, params(map[types.UpdateParamType]string{types.UpdateParamTypeAddonVersion: d.Version})...),
+	}
 	if d.Conflict {
 		u.Failure = string(types.ErrorCodeConfigurationConflict) + ": " + conflicts
 	}

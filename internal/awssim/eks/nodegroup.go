@@ -511,7 +511,10 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 	after.Updates, after.Instances = nil, nil
 	var changes []types.UpdateParam
 	if kind == types.UpdateTypeVersionUpdate {
-		changes = params("Version", after.Version, "ReleaseVersion", after.Release, "LaunchTemplateVersion", after.TemplateVersion)
+		changes = params(map[types.UpdateParamType]string{
+			types.UpdateParamTypeVersion: after.Version, types.UpdateParamTypeReleaseVersion: after.Release,
+			types.UpdateParamTypeLaunchTemplateVersion: after.TemplateVersion,
+		})
 	}
 	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes, changes...), After: after}
 	g.Updates = append(g.Updates, u)

@@ -2,6 +2,7 @@ package eks
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -86,10 +87,10 @@ func (svc *Service) begin(kind types.UpdateType, takes time.Duration, params ...
 
 // params returns the parameters of an update, without those that it does not change ("Update existing cluster to new Kubernetes version", EKS user
 // guide; the examples of update-nodegroup-version and update-addon in the AWS CLI). Those of other updates are not simulated.
-func params(pairs ...string) (out []types.UpdateParam) {
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			out = append(out, types.UpdateParam{Type: types.UpdateParamType(pairs[i]), Value: aws.String(pairs[i+1])})
+func params(values map[types.UpdateParamType]string) (out []types.UpdateParam) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] != "" {
+			out = append(out, types.UpdateParam{Type: name, Value: aws.String(values[name])})
 		}
 	}
 	return out
@@ -298,7 +299,9 @@ func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Du
 			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
 		}
 	}
-	u.Operation = svc.begin(kind, takes, params("Version", u.Version, "AuthenticationMode", u.Authentication)...)
+	u.Operation = svc.begin(kind, takes, params(map[types.UpdateParamType]string{
+		types.UpdateParamTypeVersion: u.Version, types.UpdateParamTypeAuthenticationMode: u.Authentication,
+	})...)
 	c.Updates = append(c.Updates, &u)
 	return u.out(), nil
 }

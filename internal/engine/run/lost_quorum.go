@@ -86,9 +86,7 @@ func (l *Looking) lostQuorum(ctx context.Context) (*plan.LostQuorumError, error)
 		return nil, nil
 	}
 	slices.Sort(e.Stopped)
-	if len(stopped) > 0 {
-		e.Start = ec2.StartCommand("", stopped...)
-	}
+	e.Start = ec2.StartCommand("", stopped...)
 	slices.SortFunc(e.Left, func(x, y plan.Survivor) int {
 		return cmp.Or(x.Launched.Compare(y.Launched), strings.Compare(x.ID, y.ID))
 	})

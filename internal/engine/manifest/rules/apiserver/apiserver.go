@@ -57,6 +57,7 @@ type Server struct {
 	Minor    uint64         // the minor version of Kubernetes; 0 if it is not known
 	Services []netip.Prefix // the blocks of Services; nil if they are not known
 	Defaults bool           // it serves the API versions that are on by default, and no others
+	Gates    bool           // its feature gates are those of Kubernetes
 	NodePort [2]int32       // the first and last node port
 	// Schemas are those of kinds that the manifest defines.
 	Schemas map[schema.GroupVersionKind]*crd.Schema

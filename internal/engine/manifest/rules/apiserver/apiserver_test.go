@@ -24,7 +24,7 @@ func decoded(t *testing.T, text string) map[string]any {
 
 // For each object that the API server refuses, the first reason names the same field as the API server does.
 func TestRefusals(t *testing.T) {
-	server := apiserver.Server{Minor: 34, Services: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}, NodePort: [2]int32{30000, 32767}}
+	server := apiserver.Server{Minor: 34, Gates: true, Services: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}, NodePort: [2]int32{30000, 32767}}
 	for _, o := range objects.Accepted() {
 		assert.Empty(t, server.Refusals(decoded(t, o.Text)), o.Text)
 		_, bad := server.Unserved(decoded(t, o.Text))

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -37,6 +38,10 @@ func (c *check) object(o runtime.Object) {
 		c.service(o)
 	case *networkingv1.Ingress:
 		c.ingress(o)
+	case *networkingv1.IngressClass:
+		c.ingressClass(o)
+	case *discoveryv1.EndpointSlice:
+		c.endpointSlice(o)
 	case *networkingv1.NetworkPolicy:
 		c.networkPolicy(o)
 	case *corev1.PersistentVolumeClaim:

@@ -14,7 +14,23 @@ import (
 
 // laws are the rules about kinds: those of pkg/apis/*/validation and of the strategies in pkg/registry of Kubernetes 1.34.
 func laws() []law {
-	return slices.Concat(workloadLaws(), rolloutLaws(), jobLaws(), networkLaws(), serviceLaws(), ingressLaws(), policyLaws(), storageLaws(), otherLaws())
+	return slices.Concat(
+		workloadLaws(),
+		rolloutLaws(),
+		jobLaws(),
+		networkLaws(),
+		serviceLaws(),
+		ingressLaws(),
+		policyLaws(),
+		storageLaws(),
+		volumeKindLaws(),
+		quotaLaws(),
+		scalingLaws(),
+		rightsLaws(),
+		hookLaws(),
+		serverLaws(),
+		otherLaws(),
+	)
 }
 
 func workloadLaws() []law {

@@ -96,7 +96,10 @@ func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
 // reason. If the kind does not have some fields, these are the only reasons.
 func (s Server) Refusals(object map[string]any) []Refusal {
 	typed, known := typeOf(object)
-	if !known {
+	switch {
+	case kindOf(object) == apiServiceKind():
+		return s.apiServices(object)
+	case !known:
 		return s.custom(object)
 	}
 	if bad := s.decode(object, typed); len(bad) > 0 {

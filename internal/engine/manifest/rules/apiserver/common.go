@@ -86,7 +86,7 @@ type integer interface{ ~int32 | ~int64 }
 func between[N integer](c *check, field string, n *N, least, most int64) {
 	switch {
 	case n == nil || int64(*n) >= least && int64(*n) <= most:
-	case most == math.MaxInt32 || most == math.MaxInt64:
+	case int64(*n) < least && most >= math.MaxInt32:
 		c.refuse(field, fmt.Sprintf("%d is less than %d", *n, least), fmt.Sprintf("use %d or more", least))
 	default:
 		c.refuse(field, fmt.Sprintf("%d is not between %d and %d", *n, least, most), "change it")

@@ -22,6 +22,9 @@ func brokenLaw(o Object) string {
 	if why := badFinalizer(o); why != "" {
 		return why
 	}
+	if why := classTwice(o); why != "" {
+		return why
+	}
 	for _, l := range laws() {
 		if slices.Contains(strings.Fields(l.kinds), of) {
 			if why := broken(o, l.path, "", l.wrong); why != "" {
@@ -30,20 +33,34 @@ func brokenLaw(o Object) string {
 		}
 	}
 	if spec, at := podOf(o); spec != nil {
-		for _, l := range podLaws() {
-			if why := broken(spec, l.path, at+".", l.wrong); why != "" {
-				return why
-			}
+		return brokenPodLaw(o, spec, at)
+	}
+	return ""
+}
+
+// brokenPodLaw returns the first rule that the pods of an object break.
+func brokenPodLaw(o, spec Object, at string) string {
+	all := slices.Concat(podLaws(), settingLaws(), placementLaws(), volumeLaws())
+	if text(o, "kind") == "Pod" {
+		all = append(all, barePod()...)
+	}
+	for _, l := range all {
+		if text(o, "kind") == "StatefulSet" && (l.path == "hostname" || l.path == "subdomain") {
+			continue // it is not checked there
 		}
-		for _, list := range []string{"initContainers", "containers"} {
-			all, _ := spec[list].([]any)
-			for i, x := range all {
-				c, _ := x.(Object)
-				where := fmt.Sprintf("%s.%s[%d].", at, list, i)
-				for _, l := range containerLaws(spec, o) {
-					if why := broken(c, l.path, where, l.wrong); why != "" {
-						return why
-					}
+		if why := broken(spec, l.path, at+".", l.wrong); why != "" {
+			return why
+		}
+	}
+	for _, list := range []string{"initContainers", "containers"} {
+		rules := containerLaws(spec, o)
+		if list == "initContainers" {
+			rules = append(rules, beginsOnly()...)
+		}
+		for i, c := range listed(spec[list]) {
+			for _, l := range rules {
+				if why := broken(c, l.path, fmt.Sprintf("%s.%s[%d].", at, list, i), l.wrong); why != "" {
+					return why
 				}
 			}
 		}
@@ -149,13 +166,12 @@ func among(words ...string) func(any, Object) string {
 	}
 }
 
-func atLeast(least float64) func(any, Object) string {
-	return func(v any, _ Object) string {
-		if n, is := number(v); is && n < least {
-			return fmt.Sprintf("Invalid value: %v: must be greater than or equal to %v", v, least)
-		}
-		return ""
+// counted permits numbers that are not negative.
+func counted(v any, _ Object) string {
+	if n, is := number(v); is && n < 0 {
+		return fmt.Sprintf("Invalid value: %v: must be greater than or equal to 0", v)
 	}
+	return ""
 }
 
 // portNumber permits the numbers and the names of ports.

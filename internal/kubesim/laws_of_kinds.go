@@ -7,18 +7,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // laws are the rules about kinds: those of pkg/apis/*/validation and of the strategies in pkg/registry of Kubernetes 1.34.
-func laws() []law { return slices.Concat(workloadLaws(), networkLaws(), storageLaws(), otherLaws()) }
+func laws() []law {
+	return slices.Concat(
+		workloadLaws(),
+		rolloutLaws(),
+		jobLaws(),
+		networkLaws(),
+		serviceLaws(),
+		ingressLaws(),
+		policyLaws(),
+		storageLaws(),
+		volumeKindLaws(),
+		quotaLaws(),
+		scalingLaws(),
+		rightsLaws(),
+		hookLaws(),
+		serverLaws(),
+		otherLaws(),
+	)
+}
 
 func workloadLaws() []law {
 	return []law{
 		{"Deployment DaemonSet StatefulSet ReplicaSet", "spec.selector", podSelector},
 		{"Deployment DaemonSet StatefulSet ReplicaSet", "spec.selector.matchExpressions[]", requirement},
-		{"Deployment StatefulSet ReplicaSet", "spec.replicas", atLeast(0)},
+		{"Deployment DaemonSet StatefulSet ReplicaSet Job", "spec.template.metadata.labels", marked},
+		{"Deployment StatefulSet ReplicaSet", "spec.replicas", counted},
 		{"Deployment", "spec.strategy.type", among("Recreate", "RollingUpdate")},
 		{"Deployment", "spec.strategy.rollingUpdate", recreated},
 		{"Deployment", "spec.strategy.rollingUpdate.maxUnavailable", rollingUpdate},
@@ -42,7 +62,6 @@ func workloadLaws() []law {
 			return ""
 		}},
 		{"StatefulSet", "spec.podManagementPolicy", among("OrderedReady", "Parallel")},
-		{"Job", "spec.backoffLimit", atLeast(0)},
 		{"CronJob", "spec.schedule", schedule},
 		{"CronJob", "spec.concurrencyPolicy", among("Allow", "Forbid", "Replace")},
 	}
@@ -103,22 +122,52 @@ func schedule(v any, _ Object) string {
 	if s == "" {
 		return required
 	}
-	if !regex.Of(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every \S+|\S+( +\S+){4})$`).MatchString(s) {
+	if after, is := strings.CutPrefix(s, "@every "); is {
+		if _, err := time.ParseDuration(after); err != nil {
+			return fmt.Sprintf("Invalid value: %q: failed to parse duration", s)
+		}
+		return ""
+	}
+	if regex.Of(`^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$`).MatchString(s) {
+		return ""
+	}
+	fields := strings.Fields(s)
+	if len(fields) != 5 {
 		return fmt.Sprintf("Invalid value: %q: expected exactly 5 fields", s)
 	}
-	for i, field := range strings.Fields(s) {
-		if strings.HasPrefix(s, "@") {
-			break
-		}
-		most := []int{59, 23, 31, 12, 6}[i]
-		for _, part := range strings.FieldsFunc(field, func(r rune) bool { return r == ',' || r == '-' }) {
-			n, _, _ := strings.Cut(part, "/")
-			if x, err := strconv.Atoi(n); err == nil && x > most {
-				return fmt.Sprintf("Invalid value: %q: end of range (%d) above maximum (%d)", s, x, most)
+	for i, field := range fields {
+		for part := range strings.SplitSeq(field, ",") {
+			if !isTimes(part, i) {
+				return fmt.Sprintf("Invalid value: %q: failed to parse %s", s, part)
 			}
 		}
 	}
 	return ""
+}
+
+// isTimes reports whether a text is a number, a range or * of one of the five fields of a schedule.
+func isTimes(text string, field int) bool {
+	names := map[int]string{3: "..jan.feb.mar.apr.may.jun.jul.aug.sep.oct.nov.dec", 4: ".sun.mon.tue.wed.thu.fri.sat"}[field]
+	least, most := []int{0, 0, 1, 1, 0}[field], []int{59, 23, 31, 12, 6}[field]
+	times, step, stepped := strings.Cut(text, "/")
+	if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
+		return false
+	}
+	if times == "*" || times == "?" {
+		return true
+	}
+	last := least
+	for one := range strings.SplitSeq(times, "-") {
+		n, err := strconv.Atoi(one)
+		if i := strings.Index(names, "."+strings.ToLower(one)); i >= 0 && len(one) == 3 {
+			n, err = strings.Count(names[:i], "."), nil
+		}
+		if err != nil || n < last || n > most {
+			return false
+		}
+		last = n
+	}
+	return true
 }
 
 func networkLaws() []law {

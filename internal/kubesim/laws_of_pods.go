@@ -27,6 +27,7 @@ func podLaws() []law {
 	const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 	return []law{
 		{path: "containers", wrong: needed},
+		{path: "containers", wrong: hostPorts},
 		{path: "dnsPolicy", wrong: among("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")},
 		{path: "dnsConfig", wrong: func(v any, in Object) string {
 			if c, _ := v.(Object); text(in, "dnsPolicy") == "None" && isEmpty(c["nameservers"]) {
@@ -112,6 +113,8 @@ func toleration(v any, _ Object) string {
 		return fmt.Sprintf("operator: Unsupported value: %q", operator)
 	case operator == "Exists" && text(t, "value") != "":
 		return "operator: Invalid value: value must be empty when `operator` is 'Exists'"
+	case operator != "Exists" && !regex.Of(labelValue).MatchString(text(t, "value")):
+		return fmt.Sprintf("operator: Invalid value: %q: a valid label must consist of alphanumeric characters", text(t, "value"))
 	case operator != "Exists" && text(t, "key") == "":
 		return "operator: Invalid value: operator must be Exists when `key` is empty"
 	case t["tolerationSeconds"] != nil && text(t, "effect") != "NoExecute":
@@ -174,7 +177,7 @@ func containerLaws(pod, o Object) []law {
 		{path: "volumeMounts", wrong: distinct("mountPath")},
 		{path: "resources", wrong: amounts},
 	}
-	return slices.Concat(all, probeLaws(), restartLaws(pod, o))
+	return slices.Concat(all, probeLaws(), restartLaws(pod, o), sourceLaws(), protectionLaws(pod), actionLaws(pod), mountLaws(pod))
 }
 
 // probeLaws are the rules about the probes of a container.
@@ -189,7 +192,7 @@ func probeLaws() (all []law) {
 				return ""
 			}},
 			law{path: probe + ".successThreshold", wrong: func(v any, _ Object) string {
-				if n, is := number(v); is && n != 1 && probe != "readinessProbe" {
+				if n, is := number(v); is && n > 1 && probe != "readinessProbe" {
 					return fmt.Sprintf("Invalid value: %v: must be 1", v)
 				}
 				return ""

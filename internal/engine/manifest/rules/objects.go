@@ -52,7 +52,7 @@ func (c *checks) checkObjects() {
 
 // apiServer returns what is known of the API server to which the objects are applied.
 func (c *checks) apiServer() apiserver.Server {
-	server := apiserver.Server{Minor: c.versionOf("").minor, Defaults: !c.managed, NodePort: [2]int32{firstNodePort, lastNodePort}}
+	server := apiserver.Server{Minor: c.versionOf("").minor, Defaults: !c.managed, Gates: !c.managed, NodePort: [2]int32{firstNodePort, lastNodePort}}
 	otherBlocks := false
 	if c.cluster.ControlPlane != nil {
 		config := c.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec
@@ -60,6 +60,8 @@ func (c *checks) apiServer() apiserver.Server {
 			switch a.Name {
 			case "runtime-config":
 				server.Defaults = false
+			case "feature-gates":
+				server.Gates = false
 			case "service-node-port-range":
 				server.NodePort = [2]int32{}
 			case "service-cluster-ip-range":
@@ -67,10 +69,10 @@ func (c *checks) apiServer() apiserver.Server {
 			}
 		}
 		if config.InitConfiguration.Patches.Directory != "" { // patches may set the same arguments
-			server.Defaults, server.NodePort, otherBlocks = false, [2]int32{}, true
+			server.Defaults, server.Gates, server.NodePort, otherBlocks = false, false, [2]int32{}, true
 		}
 	} else {
-		server.Defaults = false
+		server.Defaults, server.Gates = false, false
 	}
 	if blocks := c.cluster.Object.Spec.ClusterNetwork.Services.CIDRBlocks; !c.managed || len(blocks) > 0 {
 		for _, text := range Services(c.cluster) {

@@ -57,6 +57,7 @@ type Server struct {
 	Minor    uint64         // the minor version of Kubernetes; 0 if it is not known
 	Services []netip.Prefix // the blocks of Services; nil if they are not known
 	Defaults bool           // it serves the API versions that are on by default, and no others
+	Gates    bool           // its feature gates are those of Kubernetes
 	NodePort [2]int32       // the first and last node port
 	// Schemas are those of kinds that the manifest defines.
 	Schemas map[schema.GroupVersionKind]*crd.Schema
@@ -95,7 +96,10 @@ func oneOf[S ~string](c *check, field string, value S, permitted ...S) {
 // reason. If the kind does not have some fields, these are the only reasons.
 func (s Server) Refusals(object map[string]any) []Refusal {
 	typed, known := typeOf(object)
-	if !known {
+	switch {
+	case kindOf(object) == apiServiceKind():
+		return s.apiServices(object)
+	case !known:
 		return s.custom(object)
 	}
 	if bad := s.decode(object, typed); len(bad) > 0 {

@@ -23,8 +23,12 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 func elsewhere() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+		apiServiceKind(),
 	}
+}
+
+func apiServiceKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 }
 
 // Unserved says why an API server does not serve the kind of an object; ok is false if it serves the kind, or if that is not certain. It looks

@@ -4,15 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +26,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	objects "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -37,24 +43,21 @@ func (c *check) object(o runtime.Object) {
 		c.service(o)
 	case *networkingv1.Ingress:
 		c.ingress(o)
+	case *networkingv1.IngressClass:
+		c.ingressClass(o)
+	case *discoveryv1.EndpointSlice:
+		c.endpointSlice(o)
 	case *networkingv1.NetworkPolicy:
 		c.networkPolicy(o)
-	case *corev1.PersistentVolumeClaim:
-		c.claim("spec.", &o.Spec)
-	case *corev1.PersistentVolume:
-		if len(o.Spec.Capacity) == 0 {
-			c.need("spec.capacity", "")
-		}
-		c.accessModes("spec.accessModes", o.Spec.AccessModes)
-	case *storagev1.StorageClass:
-		c.need("provisioner", o.Provisioner)
-		c.storageClass(o)
+	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.VolumeAttributesClass, *storagev1.CSIDriver:
+		c.storage(o)
 	case *rbacv1.ClusterRoleBinding:
 		c.binding(o.RoleRef, o.Subjects, "ClusterRole")
 	case *rbacv1.RoleBinding:
 		c.binding(o.RoleRef, o.Subjects, "ClusterRole", "Role")
 	case *rbacv1.ClusterRole:
 		c.rights(o.Rules, false)
+		c.aggregation(o.AggregationRule)
 	case *rbacv1.Role:
 		c.rights(o.Rules, true)
 	default:
@@ -67,6 +70,12 @@ func (c *check) metadata(o runtime.Object) {
 	m, err := meta.Accessor(o)
 	if err != nil {
 		return
+	}
+	if o.GetObjectKind().GroupVersionKind().Group == rbacv1.GroupName { // other names are checked elsewhere
+		c.segment("metadata.name", m.GetName())
+	}
+	if keys := m.GetAnnotations(); objects.ValidateAnnotationsSize(keys) != nil {
+		c.refuse("metadata.annotations", fmt.Sprintf("have more than %d bytes", objects.TotalAnnotationSizeLimitB), "remove some")
 	}
 	const fix = "remove it: it is of the cluster that the object was read from"
 	if m.GetManagedFields() != nil {
@@ -92,18 +101,23 @@ func (c *check) other(o runtime.Object) {
 		c.autoscaler(o)
 	case *policyv1.PodDisruptionBudget:
 		c.budget(o)
+	case *autoscalingv1.HorizontalPodAutoscaler:
+		c.oldAutoscaler(o)
 	case *schedulingv1.PriorityClass:
 		c.priority(o)
 	case *corev1.Namespace:
 		c.namespace(o)
+	case *corev1.ResourceQuota:
+		c.quota(&o.Spec)
+	case *corev1.LimitRange:
+		c.limits(o.Spec.Limits)
 	case *coordinationv1.Lease:
-		if n := o.Spec.LeaseDurationSeconds; n != nil && *n <= 0 {
-			c.refuse("spec.leaseDurationSeconds", fmt.Sprintf("%d is not greater than 0", *n), "change it")
-		}
+		between(c, "spec.leaseDurationSeconds", o.Spec.LeaseDurationSeconds, 1, math.MaxInt32)
+		c.notNegative("spec.leaseTransitions", o.Spec.LeaseTransitions)
 	case *nodev1.RuntimeClass:
 		c.label("handler", o.Handler)
 	case *corev1.ConfigMap:
-		c.keys("data", slices.Sorted(maps.Keys(o.Data)), slices.Sorted(maps.Keys(o.BinaryData)))
+		c.configMap(o)
 	case *corev1.Secret:
 		c.secret(o)
 	case *apiextensionsv1.CustomResourceDefinition:
@@ -113,32 +127,59 @@ func (c *check) other(o runtime.Object) {
 	}
 }
 
-// budget checks a PodDisruptionBudget.
-func (c *check) budget(o *policyv1.PodDisruptionBudget) {
-	if o.Spec.MinAvailable != nil && o.Spec.MaxUnavailable != nil {
-		c.refuse("spec", "minAvailable and maxUnavailable are set", "remove one of them")
+// configMap checks a ConfigMap (ValidateConfigMap).
+func (c *check) configMap(o *corev1.ConfigMap) {
+	names := slices.Sorted(maps.Keys(o.Data))
+	c.keys("data", names, slices.Sorted(maps.Keys(o.BinaryData)))
+	size := 0
+	for _, name := range names {
+		_, twice := o.BinaryData[name]
+		c.when(twice, fmt.Sprintf("data[%s]", name), "is also in binaryData", "remove one of them")
+		size += len(o.Data[name])
 	}
-	c.amount("spec.minAvailable", o.Spec.MinAvailable)
-	c.amount("spec.maxUnavailable", o.Spec.MaxUnavailable)
+	for _, data := range o.BinaryData {
+		size += len(data)
+	}
+	c.fits(size)
+}
+
+// fits refuses a ConfigMap or a Secret that is too large.
+func (c *check) fits(size int) {
+	c.when(size > corev1.MaxSecretSize, "data", fmt.Sprintf("has %d bytes, and at most %d are possible", size, corev1.MaxSecretSize), "make several objects of it")
 }
 
 // webhooks checks webhook configurations and admission policies.
 func (c *check) webhooks(o runtime.Object) {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
-		for i, w := range o.Webhooks {
-			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
-			c.conditions(fmt.Sprintf("webhooks[%d].matchConditions", i), w.MatchConditions, false)
+		for i := range o.Webhooks {
+			c.webhook(fmt.Sprintf("webhooks[%d].", i), &o.Webhooks[i])
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range o.Webhooks {
-			c.webhook(fmt.Sprintf("webhooks[%d].", i), w.Name, w.SideEffects, w.AdmissionReviewVersions, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig)
-			c.conditions(fmt.Sprintf("webhooks[%d].matchConditions", i), w.MatchConditions, false)
+			isOneOf(
+				c,
+				fmt.Sprintf("webhooks[%d].reinvocationPolicy", i),
+				w.ReinvocationPolicy,
+				admissionv1.NeverReinvocationPolicy,
+				admissionv1.IfNeededReinvocationPolicy,
+			)
+			c.webhook(fmt.Sprintf("webhooks[%d].", i), &admissionv1.ValidatingWebhook{
+				Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+				NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+				TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+			})
 		}
 	case *admissionv1.ValidatingAdmissionPolicy:
 		c.policy(o)
 	case *admissionv1.ValidatingAdmissionPolicyBinding:
 		c.policyBinding(o)
+	case *flowcontrolv1.PriorityLevelConfiguration:
+		c.priorityLevel(o)
+	case *flowcontrolv1.FlowSchema:
+		c.flowSchema(o)
+	case *certificatesv1.CertificateSigningRequest:
+		c.signing(&o.Spec)
 	}
 }
 
@@ -182,36 +223,11 @@ func (c *check) notNegative(field string, n *int32) {
 
 func (c *check) priority(o *schedulingv1.PriorityClass) {
 	const most = 1_000_000_000
+	isOneOf(c, "preemptionPolicy", o.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)
 	if strings.HasPrefix(o.Name, "system-") {
 		c.refuse("metadata.name", "names that begin with system- are reserved", "choose another name")
 	} else if o.Value > most {
 		c.refuse("value", fmt.Sprintf("%d is more than %d", o.Value, most), "use a smaller number")
-	}
-}
-
-func (c *check) autoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
-	least, most := int32(1), o.Spec.MaxReplicas
-	if o.Spec.MinReplicas != nil {
-		least = *o.Spec.MinReplicas
-	}
-	if most < max(1, least) {
-		c.refuse("spec.maxReplicas", fmt.Sprintf("%d is less than %d", most, max(1, least)), "use a larger number")
-	}
-	c.need("spec.scaleTargetRef.name", o.Spec.ScaleTargetRef.Name)
-	c.need("spec.scaleTargetRef.kind", o.Spec.ScaleTargetRef.Kind)
-	for i, m := range o.Spec.Metrics {
-		set := map[autoscalingv2.MetricSourceType]bool{
-			autoscalingv2.ResourceMetricSourceType: m.Resource != nil, autoscalingv2.ContainerResourceMetricSourceType: m.ContainerResource != nil,
-			autoscalingv2.PodsMetricSourceType: m.Pods != nil, autoscalingv2.ObjectMetricSourceType: m.Object != nil,
-			autoscalingv2.ExternalMetricSourceType: m.External != nil,
-		}
-		if given, is := set[m.Type]; !given {
-			what := fmt.Sprintf("the settings of the type %q are missing", m.Type)
-			if !is {
-				what = fmt.Sprintf("%q is not a type of metrics", m.Type)
-			}
-			c.refuse(fmt.Sprintf("spec.metrics[%d]", i), what, "add them, such as resource of the type Resource")
-		}
 	}
 }
 
@@ -234,6 +250,19 @@ func (c *check) secret(o *corev1.Secret) {
 	if o.Type == corev1.SecretTypeServiceAccountToken && o.Annotations[corev1.ServiceAccountNameKey] == "" {
 		c.refuse(fmt.Sprintf("metadata.annotations[%s]", corev1.ServiceAccountNameKey), "a Secret of this type needs it", "set it to the name of the service account")
 	}
+	if o.Type == corev1.SecretTypeBasicAuth {
+		has := func(key string) bool { return o.Data[key] != nil || o.StringData[key] != "" }
+		missing := !has(corev1.BasicAuthUsernameKey) && !has(corev1.BasicAuthPasswordKey)
+		c.when(missing, "data[username]", "a Secret of this type has a username or a password", "add one of them, or use the type Opaque")
+	}
+	size := 0
+	for _, data := range o.Data {
+		size += len(data)
+	}
+	for _, text := range o.StringData {
+		size += len(text)
+	}
+	c.fits(size)
 	for _, key := range needed[o.Type] {
 		data, given := o.Data[key]
 		text, plain := o.StringData[key]
@@ -242,7 +271,7 @@ func (c *check) secret(o *corev1.Secret) {
 		}
 		field := fmt.Sprintf("data[%s]", key)
 		switch {
-		case !given:
+		case !given || key == corev1.SSHAuthPrivateKey && len(data) == 0:
 			c.refuse(field, fmt.Sprintf("a Secret of the type %s needs it", o.Type), "add it, or use the type Opaque")
 		case strings.HasPrefix(key, ".docker") && !json.Valid(data):
 			c.refuse(field, "is not JSON", `write {"auths": {"REGISTRY": {"auth": "…"}}}`)
@@ -250,36 +279,25 @@ func (c *check) secret(o *corev1.Secret) {
 	}
 }
 
-// webhook checks a webhook (pkg/apis/admissionregistration/validation, and ValidateWebhookURL in k8s.io/apiserver/pkg/util/webhook).
-func (c *check) webhook(
-	at, name string,
-	effects *admissionv1.SideEffectClass,
-	versions []string,
-	failure *admissionv1.FailurePolicyType,
-	timeout *int32,
-	client admissionv1.WebhookClientConfig,
-) {
-	if strings.Count(name, ".") < 2 {
-		c.refuse(at+"name", fmt.Sprintf("%q is not a domain with three parts", name), "write one such as check.example.com")
+// webhook checks a webhook (pkg/apis/admissionregistration/validation).
+func (c *check) webhook(at string, w *admissionv1.ValidatingWebhook) {
+	if strings.Count(w.Name, ".") < 2 {
+		c.refuse(at+"name", fmt.Sprintf("%q is not a domain with three parts", w.Name), "write one such as check.example.com")
 	}
-	if effects == nil {
+	if w.SideEffects == nil {
 		c.refuse(at+"sideEffects", "a value is required", "write None or NoneOnDryRun")
-	} else {
-		oneOf(c, at+"sideEffects", *effects, admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun)
 	}
-	if len(versions) == 0 {
-		c.refuse(at+"admissionReviewVersions", "a value is required", "write [v1]")
+	isOneOf(c, at+"sideEffects", w.SideEffects, admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun)
+	c.hookVersions(at+"admissionReviewVersions", w.AdmissionReviewVersions)
+	isOneOf(c, at+"failurePolicy", w.FailurePolicy, admissionv1.Fail, admissionv1.Ignore)
+	isOneOf(c, at+"matchPolicy", w.MatchPolicy, admissionv1.Exact, admissionv1.Equivalent)
+	if w.TimeoutSeconds != nil {
+		between(c, at+"timeoutSeconds", w.TimeoutSeconds, 1, 30)
 	}
-	if failure != nil {
-		oneOf(c, at+"failurePolicy", *failure, admissionv1.Fail, admissionv1.Ignore)
+	for i := range w.Rules {
+		c.hookRule(fmt.Sprintf("%srules[%d].", at, i), &w.Rules[i])
 	}
-	if (client.URL == nil) == (client.Service == nil) {
-		c.refuse(at+"clientConfig", "needs url or service", "set one of them")
-	}
-	if timeout != nil && (*timeout < 1 || *timeout > 30) {
-		c.refuse(at+"timeoutSeconds", fmt.Sprintf("%d is not between 1 and 30", *timeout), "change it")
-	}
-	if client.URL != nil && !strings.HasPrefix(*client.URL, "https://") {
-		c.refuse(at+"clientConfig.url", *client.URL+" is no address of https", "write https://…")
-	}
+	c.ruleSelectors(at, w.NamespaceSelector, w.ObjectSelector)
+	c.hookClient(at+"clientConfig.", &w.ClientConfig)
+	c.conditions(at+"matchConditions", w.MatchConditions, false)
 }

@@ -3,10 +3,11 @@ package apiserver
 import (
 	"fmt"
 	"maps"
-	"reflect"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -15,26 +16,31 @@ import (
 func (c *check) pod(at string, pod *corev1.PodSpec, claims []corev1.PersistentVolumeClaim) {
 	volumes := c.volumes(at, pod.Volumes)
 	for _, claim := range claims {
-		volumes[claim.Name] = true
+		volumes[claim.Name] = corev1.VolumeSource{} // of a claim
 	}
 	if len(pod.Containers) == 0 {
 		c.refuse(at+"containers", "at least one container is required", "add it")
 	}
+	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if pod.TerminationGracePeriodSeconds != nil {
+		grace = *pod.TerminationGracePeriodSeconds
+	}
 	for i := range pod.InitContainers {
-		c.container(fmt.Sprintf("%sinitContainers[%d].", at, i), &pod.InitContainers[i], pod, volumes)
+		of, field := &pod.InitContainers[i], fmt.Sprintf("%sinitContainers[%d].", at, i)
+		c.container(field, of, pod, volumes)
+		c.handlers(field, of, grace, true)
 	}
 	for i := range pod.Containers {
-		c.container(fmt.Sprintf("%scontainers[%d].", at, i), &pod.Containers[i], pod, volumes)
+		of, field := &pod.Containers[i], fmt.Sprintf("%scontainers[%d].", at, i)
+		c.container(field, of, pod, volumes)
+		c.handlers(field, of, grace, false)
 	}
+	c.hostPorts(at+"containers", pod.Containers)
+	c.when(len(pod.EphemeralContainers) > 0, at+"ephemeralContainers", "can only be added to a pod that runs", "remove them")
 	oneOf(c, at+"restartPolicy", pod.RestartPolicy, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	oneOf(c, at+"dnsPolicy", pod.DNSPolicy, corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone)
 	if pod.DNSPolicy == corev1.DNSNone && (pod.DNSConfig == nil || len(pod.DNSConfig.Nameservers) == 0) {
 		c.refuse(at+"dnsConfig.nameservers", "dnsPolicy: None needs at least one", "add it, or change dnsPolicy")
-	}
-	if name := pod.ServiceAccountName; name != "" {
-		if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
-			c.refuse(at+"serviceAccountName", fmt.Sprintf("%q: %s", name, bad[0]), "change it")
-		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
 		if bad := slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(pod.NodeSelector[key])); len(bad) > 0 {
@@ -45,6 +51,7 @@ func (c *check) pod(at string, pod *corev1.PodSpec, claims []corev1.PersistentVo
 		c.toleration(fmt.Sprintf("%stolerations[%d].", at, i), &pod.Tolerations[i])
 	}
 	c.spread(at, pod)
+	c.settings(at, pod)
 }
 
 func (c *check) toleration(at string, t *corev1.Toleration) {
@@ -59,6 +66,12 @@ func (c *check) toleration(at string, t *corev1.Toleration) {
 	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
 		c.refuse(at+"effect", "tolerationSeconds is only for NoExecute", "remove it, or write NoExecute")
 	}
+	if t.Key != "" {
+		c.qualified(at+"key", t.Key)
+	}
+	if t.Operator != corev1.TolerationOpExists {
+		c.invalid(at+"operator", t.Value, validation.IsValidLabelValue(t.Value))
+	}
 	oneOf(c, at+"effect", t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
@@ -72,6 +85,7 @@ func (c *check) spread(at string, pod *corev1.PodSpec) {
 		if s.MaxSkew < 1 {
 			c.refuse(field+"maxSkew", fmt.Sprintf("%d is less than 1", s.MaxSkew), "use 1 or more")
 		}
+		c.spreadDetails(field, &s, pod.TopologySpreadConstraints[:i])
 	}
 	a := pod.Affinity
 	if a == nil {
@@ -90,20 +104,62 @@ func (c *check) spread(at string, pod *corev1.PodSpec) {
 	}
 }
 
+// spreadDetails checks what is optional in a constraint. earlier are those before it.
+func (c *check) spreadDetails(at string, s *corev1.TopologySpreadConstraint, earlier []corev1.TopologySpreadConstraint) {
+	between(c, at+"minDomains", s.MinDomains, 1, math.MaxInt32)
+	c.when(
+		s.MinDomains != nil && s.WhenUnsatisfiable == corev1.ScheduleAnyway, at+"minDomains",
+		"is only for whenUnsatisfiable: DoNotSchedule", "remove it, or change whenUnsatisfiable",
+	)
+	isOneOf(c, at+"nodeAffinityPolicy", s.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+	isOneOf(c, at+"nodeTaintsPolicy", s.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+	c.labelSelector(at+"labelSelector", s.LabelSelector)
+	c.labelKeys(at+"matchLabelKeys", s.MatchLabelKeys, s.LabelSelector)
+	for _, e := range earlier {
+		c.when(
+			e.TopologyKey == s.TopologyKey && e.WhenUnsatisfiable == s.WhenUnsatisfiable, at+"topologyKey",
+			fmt.Sprintf("another constraint has %s and %s", s.TopologyKey, s.WhenUnsatisfiable), "remove one of them",
+		)
+	}
+}
+
+// labelKeys checks the keys of labels whose values pods have to have in common.
+func (c *check) labelKeys(at string, keys []string, selector *metav1.LabelSelector) {
+	c.when(len(keys) > 0 && selector == nil, at, "needs labelSelector", "add it")
+	for i, key := range keys {
+		c.qualified(fmt.Sprintf("%s[%d]", at, i), key)
+	}
+}
+
 const (
 	must   = "requiredDuringSchedulingIgnoredDuringExecution"
 	should = "preferredDuringSchedulingIgnoredDuringExecution"
 )
 
 func (c *check) terms(at string, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
-	for i, t := range required {
-		c.need(fmt.Sprintf("%s%s[%d].topologyKey", at, must, i), t.TopologyKey)
+	for i := range required {
+		c.term(fmt.Sprintf("%s%s[%d].", at, must, i), &required[i])
 	}
-	for i, t := range preferred {
+	for i := range preferred {
 		field := fmt.Sprintf("%s%s[%d].", at, should, i)
-		c.weight(field+"weight", t.Weight)
-		c.need(field+"podAffinityTerm.topologyKey", t.PodAffinityTerm.TopologyKey)
+		c.weight(field+"weight", preferred[i].Weight)
+		c.term(field+"podAffinityTerm.", &preferred[i].PodAffinityTerm)
 	}
+}
+
+// term checks a term of an affinity for other pods (validatePodAffinityTerm).
+func (c *check) term(at string, t *corev1.PodAffinityTerm) {
+	c.need(at+"topologyKey", t.TopologyKey)
+	if t.TopologyKey != "" {
+		c.qualified(at+"topologyKey", t.TopologyKey)
+	}
+	for _, name := range t.Namespaces {
+		c.label(at+"namespaces", name)
+	}
+	c.labelSelector(at+"labelSelector", t.LabelSelector)
+	c.labelSelector(at+"namespaceSelector", t.NamespaceSelector)
+	c.labelKeys(at+"matchLabelKeys", t.MatchLabelKeys, t.LabelSelector)
+	c.labelKeys(at+"mismatchLabelKeys", t.MismatchLabelKeys, t.LabelSelector)
 }
 
 func (c *check) weight(field string, n int32) {
@@ -114,76 +170,37 @@ func (c *check) weight(field string, n int32) {
 }
 
 func (c *check) nodeAffinity(at string, a *corev1.NodeAffinity) {
-	check := func(field string, t corev1.NodeSelectorTerm) {
-		for i, e := range t.MatchExpressions {
-			c.expression(fmt.Sprintf("%s.matchExpressions[%d].", field, i), string(e.Operator), e.Values, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-		}
+	if r := a.RequiredDuringSchedulingIgnoredDuringExecution; r != nil {
+		c.nodeSelector(at+must, r)
 	}
-	if a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		for i, t := range a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			check(fmt.Sprintf("%s%s.nodeSelectorTerms[%d]", at, must, i), t)
-		}
-	}
-	for i, t := range a.PreferredDuringSchedulingIgnoredDuringExecution {
-		c.weight(fmt.Sprintf("%s%s[%d].weight", at, should, i), t.Weight)
-		check(fmt.Sprintf("%s%s[%d].preference", at, should, i), t.Preference)
+	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
+		p := &a.PreferredDuringSchedulingIgnoredDuringExecution[i]
+		c.weight(fmt.Sprintf("%s%s[%d].weight", at, should, i), p.Weight)
+		c.nodeTerm(fmt.Sprintf("%s%s[%d].preference", at, should, i), &p.Preference)
 	}
 }
 
-// volumes checks the volumes of a pod, and returns their names.
-func (c *check) volumes(at string, volumes []corev1.Volume) map[string]bool {
-	names := map[string]bool{}
-	for i := range volumes {
-		v, field := &volumes[i], fmt.Sprintf("%svolumes[%d].", at, i)
-		if names[v.Name] {
-			c.refuse(field+"name", "another volume has the name "+v.Name, "change one of them")
-		}
-		names[v.Name] = true
-		c.label(field+"name", v.Name)
-		if of := sources(v.VolumeSource); len(of) > 1 {
-			c.refuse(field+of[1], "the volume is of another type, too: "+of[0], "make two volumes of it")
-		}
-		switch {
-		case v.Secret != nil:
-			c.need(field+"secret.secretName", v.Secret.SecretName)
-		case v.ConfigMap != nil:
-			c.need(field+"configMap.name", v.ConfigMap.Name)
-		case v.PersistentVolumeClaim != nil:
-			c.need(field+"persistentVolumeClaim.claimName", v.PersistentVolumeClaim.ClaimName)
-		case v.Projected != nil:
-			c.projected(field+"projected.", v.Projected)
-		case v.CSI != nil:
-			c.need(field+"csi.driver", v.CSI.Driver)
-		case v.HostPath != nil:
-			c.need(field+"hostPath.path", v.HostPath.Path)
-			if of := v.HostPath.Type; of != nil {
-				oneOf(
-					c, field+"hostPath.type", *of, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
-					corev1.HostPathFile, corev1.HostPathSocket, corev1.HostPathCharDev, corev1.HostPathBlockDev,
-				)
-			}
-		}
-	}
-	return names
-}
-
-// projected checks the tokens in a volume (validateProjectionSources).
-func (c *check) projected(at string, v *corev1.ProjectedVolumeSource) {
-	for i, s := range v.Sources {
-		if t := s.ServiceAccountToken; t != nil && t.ExpirationSeconds != nil && *t.ExpirationSeconds < 600 {
-			field := fmt.Sprintf("%ssources[%d].serviceAccountToken.expirationSeconds", at, i)
-			c.refuse(field, fmt.Sprintf("%d is less than 10 minutes", *t.ExpirationSeconds), "use 600 or more")
-		}
+// nodeSelector checks which Nodes are required (ValidateNodeSelector).
+func (c *check) nodeSelector(at string, s *corev1.NodeSelector) {
+	c.when(len(s.NodeSelectorTerms) == 0, at+".nodeSelectorTerms", "at least one term is required", "add one, or remove the affinity")
+	for i := range s.NodeSelectorTerms {
+		c.nodeTerm(fmt.Sprintf("%s.nodeSelectorTerms[%d]", at, i), &s.NodeSelectorTerms[i])
 	}
 }
 
-// sources returns the fields that say of which type a volume is. A valid volume has one.
-func sources(v corev1.VolumeSource) (names []string) {
-	of := reflect.ValueOf(v)
-	for i, f := range fieldsOf(of.Type()) {
-		if !of.Field(i).IsNil() {
-			names = append(names, f.name)
+func (c *check) nodeTerm(at string, t *corev1.NodeSelectorTerm) {
+	for i, e := range t.MatchExpressions {
+		field := fmt.Sprintf("%s.matchExpressions[%d].", at, i)
+		c.expression(field, string(e.Operator), e.Values, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+		c.qualified(field+"key", e.Key)
+		for j, v := range e.Values {
+			c.invalid(fmt.Sprintf("%svalues[%d]", field, j), v, validation.IsValidLabelValue(v))
 		}
 	}
-	return names
+	for i, e := range t.MatchFields {
+		field := fmt.Sprintf("%s.matchFields[%d].", at, i)
+		oneOf(c, field+"operator", e.Operator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn)
+		c.when(e.Key != metav1.ObjectNameField, field+"key", fmt.Sprintf("%q is not metadata.name", e.Key), "write metadata.name, or use matchExpressions")
+		c.when(len(e.Values) != 1, field+"values", "exactly one value is required", "write the name of one Node")
+	}
 }

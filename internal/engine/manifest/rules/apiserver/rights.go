@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	storagev1 "k8s.io/api/storage/v1"
 )
 
 // binding checks a RoleBinding or a ClusterRoleBinding (pkg/apis/rbac/validation).
@@ -14,12 +12,18 @@ func (c *check) binding(role rbacv1.RoleRef, subjects []rbacv1.Subject, kinds ..
 	c.need("roleRef.name", role.Name)
 	c.need("roleRef.kind", role.Kind)
 	oneOf(c, "roleRef.kind", role.Kind, kinds...)
+	oneOf(c, "roleRef.apiGroup", role.APIGroup, rbacv1.GroupName)
+	c.segment("roleRef.name", role.Name)
 	for i, s := range subjects {
 		at := fmt.Sprintf("subjects[%d].", i)
 		c.need(at+"kind", s.Kind)
 		c.need(at+"name", s.Name)
 		oneOf(c, at+"kind", s.Kind, rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind)
-		if s.Kind == rbacv1.ServiceAccountKind {
+		if s.Kind != rbacv1.ServiceAccountKind {
+			oneOf(c, at+"apiGroup", s.APIGroup, rbacv1.GroupName)
+		} else {
+			c.subdomain(at+"name", s.Name)
+			c.when(s.APIGroup != "", at+"apiGroup", fmt.Sprintf("%q is not the API group of service accounts, which is empty", s.APIGroup), "remove it")
 			if !slices.Contains(kinds, "Role") { // a RoleBinding has a namespace itself
 				c.need(at+"namespace", s.Namespace)
 			}
@@ -38,6 +42,8 @@ func (c *check) rights(rules []rbacv1.PolicyRule, namespaced bool) {
 		case len(r.NonResourceURLs) > 0 && namespaced:
 			c.refuse(at+"nonResourceURLs", "a Role has no rights to URLs", "use a ClusterRole")
 		case len(r.NonResourceURLs) > 0:
+			both := len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames) > 0
+			c.when(both, at+"nonResourceURLs", "a rule is about URLs, or about resources", "make two rules of it")
 		case len(r.APIGroups) == 0:
 			c.refuse(at+"apiGroups", "a rule needs at least one API group", `add one: "" is the group of pods and Services`)
 		case len(r.Resources) == 0:
@@ -46,31 +52,13 @@ func (c *check) rights(rules []rbacv1.PolicyRule, namespaced bool) {
 	}
 }
 
-// claim checks what a claim of a volume asks for (ValidatePersistentVolumeClaimSpec).
-func (c *check) claim(at string, spec *corev1.PersistentVolumeClaimSpec) {
-	c.accessModes(at+"accessModes", spec.AccessModes)
-	if size, is := spec.Resources.Requests[corev1.ResourceStorage]; !is || size.Sign() <= 0 {
-		c.refuse(at+"resources[storage]", "resources.requests.storage is required", "set it, such as 10Gi")
+// aggregation checks which roles a ClusterRole consists of.
+func (c *check) aggregation(a *rbacv1.AggregationRule) {
+	if a == nil {
+		return
 	}
-	if spec.VolumeMode != nil {
-		oneOf(c, at+"volumeMode", *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
-	}
-}
-
-func (c *check) accessModes(field string, modes []corev1.PersistentVolumeAccessMode) {
-	if len(modes) == 0 {
-		c.refuse(field, "at least one access mode is required", "write [ReadWriteOnce]")
-	}
-	for _, m := range modes {
-		oneOf(c, field, m, corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod)
-	}
-}
-
-func (c *check) storageClass(o *storagev1.StorageClass) {
-	if o.ReclaimPolicy != nil {
-		oneOf(c, "reclaimPolicy", *o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
-	}
-	if o.VolumeBindingMode != nil {
-		oneOf(c, "volumeBindingMode", *o.VolumeBindingMode, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)
+	c.when(len(a.ClusterRoleSelectors) == 0, "aggregationRule.clusterRoleSelectors", "at least one selector is required", "add one, or remove aggregationRule")
+	for i := range a.ClusterRoleSelectors {
+		c.labelSelector(fmt.Sprintf("aggregationRule.clusterRoleSelectors[%d]", i), &a.ClusterRoleSelectors[i])
 	}
 }

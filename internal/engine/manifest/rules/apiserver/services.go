@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // service checks a Service (ValidateService), and the address and node ports that it asks for (pkg/registry/core/service).
 func (c *check) service(o *corev1.Service) {
-	c.label("metadata.name", o.Name)
 	s := &o.Spec
+	c.serviceName("metadata.name", o.Name)
+	c.labels("spec.selector", s.Selector)
 	open := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
 	oneOf(c, "spec.type", s.Type, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName)
 	oneOf(c, "spec.sessionAffinity", s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
@@ -30,9 +30,62 @@ func (c *check) service(o *corev1.Service) {
 	}
 	oneOf(c, "spec.externalTrafficPolicy", s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
 	c.serviceOfType(s)
+	c.serviceTraffic(s)
 	c.servicePorts(s, open)
 	if s.Type != corev1.ServiceTypeExternalName {
 		c.serviceFamilies(s)
+		return
+	}
+	for _, name := range given(
+		setting{"clusterIP", s.ClusterIP != ""}, setting{"clusterIPs", s.ClusterIP == "" && len(s.ClusterIPs) > 0},
+		setting{"ipFamilies", len(s.IPFamilies) > 0}, setting{"ipFamilyPolicy", s.IPFamilyPolicy != nil},
+	) {
+		c.refuse("spec."+name, "is not for the type ExternalName, which is a name only", "remove it")
+	}
+}
+
+// serviceName checks the name of a Service. Kubernetes 1.35 may permit names that begin with a digit (RelaxedServiceNameValidation).
+func (c *check) serviceName(field, name string) {
+	const relaxed = 35
+	if bad := validation.IsDNS1035Label(name); c.Minor > 0 && c.Minor < relaxed && c.Gates && len(bad) > 0 {
+		c.refuse(field, fmt.Sprintf("%q is not the name of a Service", name), "use small letters, digits and -, and begin with a letter")
+		return
+	}
+	c.label(field, name)
+}
+
+// serviceTraffic checks which traffic goes to a Service, and how.
+func (c *check) serviceTraffic(s *corev1.ServiceSpec) {
+	if a := s.SessionAffinityConfig; a != nil && a.ClientIP != nil && s.SessionAffinity == corev1.ServiceAffinityClientIP {
+		between(c, "spec.sessionAffinityConfig.clientIP.timeoutSeconds", a.ClientIP.TimeoutSeconds, 1, 86400)
+	}
+	for i, address := range s.ExternalIPs {
+		c.endpoint(fmt.Sprintf("spec.externalIPs[%d]", i), address)
+	}
+	balanced := s.Type == corev1.ServiceTypeLoadBalancer
+	c.when(len(s.LoadBalancerSourceRanges) > 0 && !balanced, "spec.loadBalancerSourceRanges", "is only for the type LoadBalancer", "remove it, or change the type")
+	for i, block := range s.LoadBalancerSourceRanges {
+		c.block(fmt.Sprintf("spec.loadBalancerSourceRanges[%d]", i), strings.TrimSpace(block))
+	}
+	c.when(
+		s.AllocateLoadBalancerNodePorts != nil && !balanced, "spec.allocateLoadBalancerNodePorts", "is only for the type LoadBalancer",
+		"remove it, or change the type",
+	)
+	isOneOf(c, "spec.internalTrafficPolicy", s.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
+	isOneOf(
+		c, "spec.trafficDistribution", s.TrafficDistribution, corev1.ServiceTrafficDistributionPreferClose,
+		corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
+	)
+}
+
+// endpoint checks an address to which requests of a Service may go (ValidateEndpointIP).
+func (c *check) endpoint(field, text string) {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		c.address(field, text)
+	case ip.IsUnspecified(), ip.IsLoopback(), ip.IsLinkLocalUnicast(), ip.IsLinkLocalMulticast():
+		c.refuse(field, text+" is an address of each machine itself", "write an address that other machines reach")
 	}
 }
 
@@ -41,6 +94,12 @@ func (c *check) service(o *corev1.Service) {
 func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	before := len(c.found)
 	c.serviceAddress("spec.clusterIP", s.ClusterIP)
+	open := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+	c.when(
+		s.ClusterIP == corev1.ClusterIPNone && open, "spec.clusterIPs[0]", fmt.Sprintf("a Service of the type %s needs an address, and clusterIP is None", s.Type),
+		"remove clusterIP, or the type",
+	)
+	c.when(s.ClusterIP == "" && len(s.ClusterIPs) > 0, "spec.clusterIPs", "clusterIP is missing", "set it to the first of them, or remove them")
 	if len(s.ClusterIPs) > 0 && s.ClusterIP != "" && s.ClusterIPs[0] != s.ClusterIP {
 		c.refuse("spec.clusterIPs[0]", fmt.Sprintf("%s is not clusterIP, %s", s.ClusterIPs[0], s.ClusterIP), "remove one of them")
 	}
@@ -106,8 +165,9 @@ func (c *check) serviceOfType(s *corev1.ServiceSpec) {
 	if name := s.ExternalName; s.Type == corev1.ServiceTypeExternalName && name != "" && len(validation.IsDNS1123Subdomain(strings.TrimSuffix(name, "."))) > 0 {
 		c.refuse("spec.externalName", fmt.Sprintf("%q is no name in DNS", name), "write one such as db.example.com")
 	}
-	if s.LoadBalancerClass != nil && s.Type != corev1.ServiceTypeLoadBalancer {
-		c.refuse("spec.loadBalancerClass", "is only for the type LoadBalancer", "remove it, or change the type")
+	if s.LoadBalancerClass != nil {
+		c.qualified("spec.loadBalancerClass", *s.LoadBalancerClass)
+		c.when(s.Type != corev1.ServiceTypeLoadBalancer, "spec.loadBalancerClass", "is only for the type LoadBalancer", "remove it, or change the type")
 	}
 	if s.HealthCheckNodePort != 0 && (s.Type != corev1.ServiceTypeLoadBalancer || s.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal) {
 		c.refuse("spec.healthCheckNodePort", "is only for the type LoadBalancer with externalTrafficPolicy: Local", "remove it")
@@ -130,6 +190,7 @@ func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
 			c.refuse(at+"name", "another port has the name "+p.Name, "change one of them")
 		}
 		names[p.Name] = true
+		c.servicePort(at, &p)
 		oneOf(c, at+"protocol", p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
 		c.port(at+"targetPort", p.TargetPort, true)
 		node := fmt.Sprintf("%d of %s", p.NodePort, cmp.Or(p.Protocol, corev1.ProtocolTCP))
@@ -143,6 +204,16 @@ func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
 			c.refuse(at+"nodePort", fmt.Sprintf("%d is not in the range of node ports, %d-%d", p.NodePort, c.NodePort[0], c.NodePort[1]), "change it, or remove it")
 		}
 		nodes[node] = true
+	}
+}
+
+// servicePort checks the names of a port of a Service.
+func (c *check) servicePort(at string, p *corev1.ServicePort) {
+	if p.Name != "" {
+		c.label(at+"name", p.Name)
+	}
+	if p.AppProtocol != nil {
+		c.qualified(at+"appProtocol", *p.AppProtocol)
 	}
 }
 
@@ -179,83 +250,5 @@ func (c *check) port(field string, p intstr.IntOrString, optional bool) {
 	case p.IntVal == 0 && optional:
 	case p.IntVal < 1 || p.IntVal > most:
 		c.refuse(field, fmt.Sprintf("%d is not a port", p.IntVal), fmt.Sprintf("use 1 to %d", most))
-	}
-}
-
-// ingress checks an Ingress (pkg/apis/networking/validation).
-func (c *check) ingress(o *networkingv1.Ingress) {
-	if len(o.Spec.Rules) == 0 && o.Spec.DefaultBackend == nil {
-		c.refuse("spec", "needs rules or defaultBackend", "add one of them")
-	}
-	if b := o.Spec.DefaultBackend; b != nil {
-		c.backend("spec.defaultBackend", b)
-	}
-	for i, r := range o.Spec.Rules {
-		if r.HTTP == nil {
-			continue
-		}
-		for j, p := range r.HTTP.Paths {
-			at := fmt.Sprintf("spec.rules[%d].http.paths[%d].", i, j)
-			if p.PathType == nil {
-				c.refuse(at+"pathType", "a value is required", "write Prefix, Exact or ImplementationSpecific")
-			} else {
-				oneOf(c, at+"pathType", *p.PathType, networkingv1.PathTypePrefix, networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific)
-				if *p.PathType != networkingv1.PathTypeImplementationSpecific && !strings.HasPrefix(p.Path, "/") {
-					c.refuse(at+"path", fmt.Sprintf("%q does not begin with /", p.Path), "write /"+p.Path)
-				}
-			}
-			c.backend(at+"backend", &p.Backend)
-		}
-	}
-}
-
-func (c *check) backend(at string, b *networkingv1.IngressBackend) {
-	switch {
-	case b.Service == nil && b.Resource == nil:
-		c.refuse(at, "needs a service or a resource", "write service: {name: NAME, port: {number: PORT}}")
-	case b.Service != nil && b.Service.Port == (networkingv1.ServiceBackendPort{}):
-		c.refuse(at, "service.port needs a number or a name", "set one of them")
-	}
-}
-
-func (c *check) networkPolicy(o *networkingv1.NetworkPolicy) {
-	for i, t := range o.Spec.PolicyTypes {
-		oneOf(c, fmt.Sprintf("spec.policyTypes[%d]", i), t, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
-	}
-	for i, r := range o.Spec.Ingress {
-		at := fmt.Sprintf("spec.ingress[%d].", i)
-		c.peers(at+"from", r.From)
-		c.policyPorts(at, r.Ports)
-	}
-	for i, r := range o.Spec.Egress {
-		at := fmt.Sprintf("spec.egress[%d].", i)
-		c.peers(at+"to", r.To)
-		c.policyPorts(at, r.Ports)
-	}
-}
-
-func (c *check) peers(at string, peers []networkingv1.NetworkPolicyPeer) {
-	for i, p := range peers {
-		field := fmt.Sprintf("%s[%d].ipBlock", at, i)
-		switch {
-		case p.IPBlock == nil:
-			if p.PodSelector == nil && p.NamespaceSelector == nil {
-				c.refuse(fmt.Sprintf("%s[%d]", at, i), "needs podSelector, namespaceSelector or ipBlock", "add one of them")
-			}
-		case p.PodSelector != nil || p.NamespaceSelector != nil:
-			c.refuse(field, "stands beside a selector", "make two items of them")
-		default:
-			if _, err := netip.ParsePrefix(p.IPBlock.CIDR); err != nil {
-				c.refuse(field+".cidr", fmt.Sprintf("%q is not a block of addresses", p.IPBlock.CIDR), "write one such as 10.0.0.0/8")
-			}
-		}
-	}
-}
-
-func (c *check) policyPorts(at string, ports []networkingv1.NetworkPolicyPort) {
-	for i, p := range ports {
-		if p.Port != nil {
-			c.port(fmt.Sprintf("%sports[%d].port", at, i), *p.Port, false)
-		}
 	}
 }

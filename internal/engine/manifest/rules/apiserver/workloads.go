@@ -10,11 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	selectors "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/regex"
+	invalid "k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // workload checks an object that has pods (pkg/apis/apps/validation and pkg/apis/batch/validation).
@@ -22,28 +22,91 @@ func (c *check) workload(o runtime.Object) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		c.pod("spec.", &o.Spec, nil)
+		c.barePod(&o.Spec)
 	case *appsv1.Deployment:
 		c.notNegative("spec.replicas", o.Spec.Replicas)
 		c.strategy(o.Spec.Strategy)
+		c.deadlines(&o.Spec)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.ReplicaSet:
 		c.notNegative("spec.replicas", o.Spec.Replicas)
+		c.notNegative("spec.minReadySeconds", &o.Spec.MinReadySeconds)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.DaemonSet:
 		c.daemonUpdate(o.Spec.UpdateStrategy)
+		c.notNegative("spec.minReadySeconds", &o.Spec.MinReadySeconds)
+		c.notNegative("spec.revisionHistoryLimit", o.Spec.RevisionHistoryLimit)
 		c.template(o.Spec.Selector, &o.Spec.Template, nil)
 	case *appsv1.StatefulSet:
-		c.notNegative("spec.replicas", o.Spec.Replicas)
-		oneOf(c, "spec.podManagementPolicy", o.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)
-		oneOf(c, "spec.updateStrategy.type", o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)
-		c.template(o.Spec.Selector, &o.Spec.Template, o.Spec.VolumeClaimTemplates)
+		c.statefulSet(&o.Spec)
 	case *batchv1.Job:
+		c.jobSelector(o)
+		c.indexedName(o)
 		c.job("spec.", &o.Spec)
 	case *batchv1.CronJob:
-		c.schedule("spec.schedule", o.Spec.Schedule)
-		oneOf(c, "spec.concurrencyPolicy", o.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)
-		c.job("spec.jobTemplate.spec.", &o.Spec.JobTemplate.Spec)
+		c.cronJob(o)
 	}
+}
+
+// statefulSet checks a StatefulSet (ValidateStatefulSetSpec). The API server does not check the host names of its pods.
+func (c *check) statefulSet(s *appsv1.StatefulSetSpec) {
+	c.notNegative("spec.replicas", s.Replicas)
+	c.notNegative("spec.minReadySeconds", &s.MinReadySeconds)
+	oneOf(c, "spec.podManagementPolicy", s.PodManagementPolicy, appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)
+	const update = "spec.updateStrategy."
+	oneOf(c, update+"type", s.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType)
+	if r := s.UpdateStrategy.RollingUpdate; r != nil {
+		c.when(
+			s.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType, update+"rollingUpdate", "is only for the type RollingUpdate",
+			"remove it, or change the type",
+		)
+		c.notNegative(update+"rollingUpdate.partition", r.Partition)
+	}
+	if p := s.PersistentVolumeClaimRetentionPolicy; p != nil {
+		const at = "spec.persistentVolumeClaimRetentionPolicy."
+		oneOf(c, at+"whenDeleted", p.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType)
+		oneOf(c, at+"whenScaled", p.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType)
+	}
+	if s.Ordinals != nil {
+		c.notNegative("spec.ordinals.start", &s.Ordinals.Start)
+	}
+	const named = 34 // the first minor version that checks the name
+	if s.ServiceName != "" && c.Minor >= named {
+		c.label("spec.serviceName", s.ServiceName)
+	}
+	pods := s.Template.DeepCopy()
+	pods.Spec.Hostname, pods.Spec.Subdomain = "", ""
+	c.template(s.Selector, pods, s.VolumeClaimTemplates)
+}
+
+// deadlines checks how long an update of a Deployment may take.
+func (c *check) deadlines(s *appsv1.DeploymentSpec) {
+	const standard = 600
+	c.notNegative("spec.minReadySeconds", &s.MinReadySeconds)
+	c.notNegative("spec.revisionHistoryLimit", s.RevisionHistoryLimit)
+	deadline := int32(standard)
+	if s.ProgressDeadlineSeconds != nil {
+		deadline = *s.ProgressDeadlineSeconds
+	}
+	c.when(
+		deadline <= s.MinReadySeconds, "spec.progressDeadlineSeconds", fmt.Sprintf("%d is not more than minReadySeconds, %d", deadline, s.MinReadySeconds),
+		"use a larger number",
+	)
+}
+
+// barePod checks what the API server permits in templates of pods only.
+func (c *check) barePod(s *corev1.PodSpec) {
+	for i := range s.InitContainers {
+		c.trimmed(fmt.Sprintf("spec.initContainers[%d].image", i), s.InitContainers[i].Image)
+	}
+	for i := range s.Containers {
+		c.trimmed(fmt.Sprintf("spec.containers[%d].image", i), s.Containers[i].Image)
+	}
+	c.when(s.NodeName != "" && len(s.SchedulingGates) > 0, "spec.nodeName", "is not possible beside schedulingGates", "remove one of them")
+}
+
+func (c *check) trimmed(field, text string) {
+	c.when(strings.TrimSpace(text) != text, field, fmt.Sprintf("%q begins or ends with a space", text), "remove it")
 }
 
 func (c *check) strategy(s appsv1.DeploymentStrategy) {
@@ -71,6 +134,7 @@ func (c *check) daemonUpdate(s appsv1.DaemonSetUpdateStrategy) {
 		c.amount(at+".maxSurge", r.MaxSurge)
 		c.amount(at+".maxUnavailable", r.MaxUnavailable)
 		c.atMostAll(at+".maxUnavailable", r.MaxUnavailable)
+		c.atMostAll(at+".maxSurge", r.MaxSurge)
 		if r.MaxSurge != nil && !isZero(r.MaxSurge) && !isZero(r.MaxUnavailable) {
 			c.refuse(at+".maxSurge", "is possible only with maxUnavailable: 0, which is 1 by default", "remove it, or set maxUnavailable to 0")
 		}
@@ -113,6 +177,7 @@ func (c *check) template(selector *metav1.LabelSelector, pods *corev1.PodTemplat
 	for i, claim := range claims {
 		c.claim(fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.", i), &claim.Spec)
 	}
+	c.labels("spec.template.metadata.labels", given)
 	c.pod("spec.template.spec.", &pods.Spec, claims)
 }
 
@@ -121,6 +186,9 @@ func (c *check) selector(at string, s *metav1.LabelSelector) bool {
 	before := len(c.found)
 	for i, e := range s.MatchExpressions {
 		c.expression(fmt.Sprintf("%s.matchExpressions[%d].", at, i), string(e.Operator), e.Values, "In", "NotIn", "Exists", "DoesNotExist")
+	}
+	if len(c.found) == before {
+		c.errors(selectors.ValidateLabelSelector(s, selectors.LabelSelectorValidationOptions{}, invalid.NewPath(at)))
 	}
 	return len(c.found) == before
 }
@@ -143,60 +211,6 @@ func (c *check) expression(at, operator string, values []string, permitted ...st
 	default:
 		if len(values) > 0 {
 			c.refuse(at+"values", fmt.Sprintf("the operator %s has no values", operator), "remove them")
-		}
-	}
-}
-
-func (c *check) job(at string, s *batchv1.JobSpec) {
-	for _, n := range []struct {
-		name  string
-		value *int32
-	}{{"parallelism", s.Parallelism}, {"completions", s.Completions}, {"backoffLimit", s.BackoffLimit}} {
-		c.notNegative(at+n.name, n.value)
-	}
-	if p := s.Template.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
-		c.refuse(at+"template.spec.restartPolicy", fmt.Sprintf("is %q: the pods of a Job are not always restarted", p), "write OnFailure or Never")
-	}
-	c.pod(at+"template.spec.", &s.Template.Spec, nil)
-}
-
-// schedule checks the schedule of a CronJob, which Kubernetes parses with ParseStandard of github.com/robfig/cron.
-func (c *check) schedule(field, text string) {
-	fix := `write five fields, such as "0 3 * * *", or @daily`
-	fields := strings.Fields(text)
-	switch {
-	case text == "":
-		c.need(field, "")
-	case strings.HasPrefix(text, "@"):
-		if !slices.Contains([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}, text) && !strings.HasPrefix(text, "@every ") {
-			c.refuse(field, fmt.Sprintf("%q is not a schedule", text), fix)
-		}
-	case strings.HasPrefix(text, "TZ="), strings.HasPrefix(text, "CRON_TZ="):
-		c.refuse(field, "has a time zone", "write it in spec.timeZone")
-	case len(fields) != 5:
-		c.refuse(field, fmt.Sprintf("%q has %d fields", text, len(fields)), fix)
-	default:
-		c.scheduleFields(field, fields)
-	}
-}
-
-// scheduleFields checks the minutes, hours, days, months and days of the week of a schedule.
-func (c *check) scheduleFields(field string, fields []string) {
-	names := "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT"
-	form := regex.Of(`(?i)^(\*|\?|(\d+|` + names + `)(-(\d+|` + names + `))?)(/\d+)?$`)
-	for i, f := range fields {
-		for part := range strings.SplitSeq(f, ",") {
-			m := form.FindStringSubmatch(part)
-			if m == nil {
-				c.refuse(field, fmt.Sprintf("%q is no part of a schedule", part), `write one such as 5, 1-5, */10 or *`)
-				continue
-			}
-			least, most := [5]int{0, 0, 1, 1, 0}[i], [5]int{59, 23, 31, 12, 6}[i]
-			for _, text := range []string{m[2], m[4]} {
-				if n, err := strconv.Atoi(text); err == nil && (n < least || n > most) {
-					c.refuse(field, fmt.Sprintf("%d is not between %d and %d", n, least, most), "change it")
-				}
-			}
 		}
 	}
 }

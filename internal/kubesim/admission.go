@@ -41,23 +41,14 @@ func (c *Cluster) defaults(o, old Object) {
 		return
 	}
 	switch text(o, "kind") {
+	case "CustomResourceDefinition":
+		storeVersions(o)
 	case "DaemonSet", "Deployment":
 		unset(spec, "revisionHistoryLimit", float64(10))
 		strategy := map[string]string{"DaemonSet": "updateStrategy", "Deployment": "strategy"}[text(o, "kind")]
 		unset(spec, strategy, Object{"type": "RollingUpdate"})
 		pod, _ := value(spec, "template", "spec").(Object)
-		if pod == nil {
-			return
-		}
-		unset(pod, "restartPolicy", "Always")
-		unset(pod, "dnsPolicy", "ClusterFirst")
-		containers, _ := pod["containers"].([]any)
-		for _, x := range containers {
-			container, _ := x.(Object)
-			unset(container, "imagePullPolicy", "IfNotPresent")
-			unset(container, "terminationMessagePath", "/dev/termination-log")
-			protocols(container)
-		}
+		podDefaults(pod)
 	case "Service":
 		unset(spec, "type", "ClusterIP")
 		unset(spec, "sessionAffinity", "None")
@@ -68,6 +59,22 @@ func (c *Cluster) defaults(o, old Object) {
 			spec["clusterIP"] = c.freeAddress(o)
 		}
 		protocols(spec)
+	}
+}
+
+// podDefaults sets defaults in the specification of a pod.
+func podDefaults(pod Object) {
+	if pod == nil {
+		return
+	}
+	unset(pod, "restartPolicy", "Always")
+	unset(pod, "dnsPolicy", "ClusterFirst")
+	containers, _ := pod["containers"].([]any)
+	for _, x := range containers {
+		container, _ := x.(Object)
+		unset(container, "imagePullPolicy", "IfNotPresent")
+		unset(container, "terminationMessagePath", "/dev/termination-log")
+		protocols(container)
 	}
 }
 
@@ -98,7 +105,9 @@ func (c *Cluster) settleDefinitions(now time.Time) {
 		if o := c.Objects[path]; !c.Defined[path].After(now) {
 			if o != nil {
 				c.define(o)
-				o["status"] = Object{"conditions": []any{Object{"type": "Established", "status": "True"}}}
+				storeVersions(o)
+				status, _ := o["status"].(Object)
+				status["conditions"] = []any{Object{"type": "Established", "status": "True"}}
 			}
 			delete(c.Defined, path)
 		}

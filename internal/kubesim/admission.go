@@ -128,9 +128,9 @@ func (c *Cluster) authorize(at place, method string) (int, any) {
 		"%s %q is forbidden: User \"kubernetes-admin\" cannot write resource %q in the namespace %q", at.resource.Name, at.name, what, at.namespace))
 }
 
-// hooked rejects a request for a webhook that does not answer yet. The answers of
-// webhooks are not simulated.
-func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
+// hooked rejects a request for a webhook that does not answer yet, and a dry run for one that may have side effects
+// (NewDryRunUnsupportedErr in k8s.io/apiserver). The answers of webhooks are not simulated.
+func (c *Cluster) hooked(now time.Time, at place, method string, dry bool) (int, any) {
 	if method == http.MethodGet || method == http.MethodDelete || at.sub != "" {
 		return 0, nil
 	}
@@ -141,6 +141,9 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 		webhooks, _ := c.Objects[path]["webhooks"].([]any)
 		for _, x := range webhooks {
 			hook, _ := x.(Object)
+			if dry && concerns(hook, at) && !slices.Contains([]string{"None", "NoneOnDryRun"}, text(hook, "sideEffects")) {
+				return failure(http.StatusBadRequest, "BadRequest", fmt.Sprintf("admission webhook %q does not support dry run", text(hook, "name")))
+			}
 			if text(hook, "failurePolicy") == "Ignore" || !concerns(hook, at) || c.answers(now, hook) {
 				continue
 			}

@@ -3,7 +3,6 @@ package kubesim
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -450,21 +449,4 @@ func storeVersions(o Object) {
 	}
 	status["storedVersions"] = all
 	o["status"] = status
-}
-
-// cannotDryRun refuses a dry run for a webhook that may have side effects (NewDryRunUnsupportedErr in k8s.io/apiserver).
-func (c *Cluster) cannotDryRun(at place, method string) (int, any) {
-	if method == http.MethodGet || at.sub != "" {
-		return 0, nil
-	}
-	for _, path := range c.those(func(path string, _ Object) bool {
-		return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/")
-	}) {
-		for _, hook := range list(c.Objects[path], "webhooks") {
-			if effects := text(hook, "sideEffects"); concerns(hook, at) && effects != "None" && effects != "NoneOnDryRun" {
-				return failure(http.StatusBadRequest, "BadRequest", `admission webhook "`+text(hook, "name")+`" does not support dry run`)
-			}
-		}
-	}
-	return 0, nil
 }

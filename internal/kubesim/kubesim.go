@@ -157,10 +157,7 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 		return code, answer
 	}
 	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll
-	if code, answer := c.cannotDryRun(at, r.Method); dry && code != 0 {
-		return code, answer
-	}
-	if code, answer := c.hooked(now, at, r.Method); code != 0 {
+	if code, answer := c.hooked(now, at, r.Method, dry); code != 0 {
 		return code, answer
 	}
 	return c.serve(now, at, r, body, dry)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,12 +226,25 @@ func Unavailable(err error) (why string, yes bool) {
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return "no answer", true
 	case errors.As(err, &api):
-		if code := api.Status().Code; code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
+		if code := api.Status().Code; code >= http.StatusInternalServerError && !Unfit(err) || code == http.StatusTooManyRequests {
 			return fmt.Sprintf("it answers with %d %s", code, http.StatusText(int(code))), true
 		}
 		return "", false
 	}
 	return err.Error(), true
+}
+
+// Unfit reports whether an API server answered 500 although it will not accept the object later: a server-side apply of an object that does
+// not fit the schema of its kind (k8s.io/apimachinery/pkg/util/managedfields), or an object that is too large for etcd.
+func Unfit(err error) bool {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) || api.Status().Code != http.StatusInternalServerError {
+		return false
+	}
+	return slices.ContainsFunc(
+		[]string{"failed to create typed patch object", "etcdserver: request is too large", "trying to send message larger than max"},
+		func(what string) bool { return strings.Contains(api.Status().Message, what) },
+	)
 }
 
 // Rejected reports whether the API server answered with an error that repeating the

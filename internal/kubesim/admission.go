@@ -41,23 +41,14 @@ func (c *Cluster) defaults(o, old Object) {
 		return
 	}
 	switch text(o, "kind") {
+	case "CustomResourceDefinition":
+		storeVersions(o)
 	case "DaemonSet", "Deployment":
 		unset(spec, "revisionHistoryLimit", float64(10))
 		strategy := map[string]string{"DaemonSet": "updateStrategy", "Deployment": "strategy"}[text(o, "kind")]
 		unset(spec, strategy, Object{"type": "RollingUpdate"})
 		pod, _ := value(spec, "template", "spec").(Object)
-		if pod == nil {
-			return
-		}
-		unset(pod, "restartPolicy", "Always")
-		unset(pod, "dnsPolicy", "ClusterFirst")
-		containers, _ := pod["containers"].([]any)
-		for _, x := range containers {
-			container, _ := x.(Object)
-			unset(container, "imagePullPolicy", "IfNotPresent")
-			unset(container, "terminationMessagePath", "/dev/termination-log")
-			protocols(container)
-		}
+		podDefaults(pod)
 	case "Service":
 		unset(spec, "type", "ClusterIP")
 		unset(spec, "sessionAffinity", "None")
@@ -68,6 +59,22 @@ func (c *Cluster) defaults(o, old Object) {
 			spec["clusterIP"] = c.freeAddress(o)
 		}
 		protocols(spec)
+	}
+}
+
+// podDefaults sets defaults in the specification of a pod.
+func podDefaults(pod Object) {
+	if pod == nil {
+		return
+	}
+	unset(pod, "restartPolicy", "Always")
+	unset(pod, "dnsPolicy", "ClusterFirst")
+	containers, _ := pod["containers"].([]any)
+	for _, x := range containers {
+		container, _ := x.(Object)
+		unset(container, "imagePullPolicy", "IfNotPresent")
+		unset(container, "terminationMessagePath", "/dev/termination-log")
+		protocols(container)
 	}
 }
 
@@ -98,7 +105,9 @@ func (c *Cluster) settleDefinitions(now time.Time) {
 		if o := c.Objects[path]; !c.Defined[path].After(now) {
 			if o != nil {
 				c.define(o)
-				o["status"] = Object{"conditions": []any{Object{"type": "Established", "status": "True"}}}
+				storeVersions(o)
+				status, _ := o["status"].(Object)
+				status["conditions"] = []any{Object{"type": "Established", "status": "True"}}
 			}
 			delete(c.Defined, path)
 		}
@@ -119,9 +128,9 @@ func (c *Cluster) authorize(at place, method string) (int, any) {
 		"%s %q is forbidden: User \"kubernetes-admin\" cannot write resource %q in the namespace %q", at.resource.Name, at.name, what, at.namespace))
 }
 
-// hooked rejects a request for a webhook that does not answer yet. The answers of
-// webhooks are not simulated.
-func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
+// hooked rejects a request for a webhook that does not answer yet, and a dry run for one that may have side effects
+// (NewDryRunUnsupportedErr in k8s.io/apiserver). The answers of webhooks are not simulated.
+func (c *Cluster) hooked(now time.Time, at place, method string, dry bool) (int, any) {
 	if method == http.MethodGet || method == http.MethodDelete || at.sub != "" {
 		return 0, nil
 	}
@@ -132,6 +141,9 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 		webhooks, _ := c.Objects[path]["webhooks"].([]any)
 		for _, x := range webhooks {
 			hook, _ := x.(Object)
+			if dry && concerns(hook, at) && !slices.Contains([]string{"None", "NoneOnDryRun"}, text(hook, "sideEffects")) {
+				return failure(http.StatusBadRequest, "BadRequest", fmt.Sprintf("admission webhook %q does not support dry run", text(hook, "name")))
+			}
 			if text(hook, "failurePolicy") == "Ignore" || !concerns(hook, at) || c.answers(now, hook) {
 				continue
 			}

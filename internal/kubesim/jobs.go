@@ -31,7 +31,7 @@ func (c *Cluster) settleJobs(now time.Time, nodes []Object) {
 			c.put(path, o, now)
 		case now.Sub(instant(o, "kubesim", "running")) >= startsIn+jobTakes:
 			o["status"] = Object{
-				"startTime": text(o, "status", "startTime"), "completionTime": now.UTC().Format(time.RFC3339), "succeeded": completions(o),
+				"startTime": text(o, "status", "startTime"), "completionTime": now.UTC().Format(time.RFC3339), "succeeded": succeededOf(o),
 				"conditions": []any{
 					Object{"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"},
 					Object{"type": "Complete", "status": "True", "reason": "CompletionsReached"},
@@ -44,8 +44,8 @@ func (c *Cluster) settleJobs(now time.Time, nodes []Object) {
 
 func completed(job Object) bool { return text(job, "status", "completionTime") != "" }
 
-// completions is how many pods of a Job have to succeed.
-func completions(job Object) float64 {
+// succeededOf returns how many pods of a Job have to succeed.
+func succeededOf(job Object) float64 {
 	if n, given := value(job, "spec", "completions").(float64); given {
 		return n
 	}

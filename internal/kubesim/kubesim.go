@@ -156,13 +156,14 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	if code, answer := c.authorize(at, r.Method); code != 0 {
 		return code, answer
 	}
-	if code, answer := c.hooked(now, at, r.Method); code != 0 {
+	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll
+	if code, answer := c.hooked(now, at, r.Method, dry); code != 0 {
 		return code, answer
 	}
-	return c.serve(now, at, r, body)
+	return c.serve(now, at, r, body, dry)
 }
 
-func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (code int, answer any) {
+func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte, dry bool) (code int, answer any) {
 	switch q := r.URL.Query(); r.Method {
 	case http.MethodGet:
 		if at.sub == "log" {
@@ -170,14 +171,17 @@ func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (
 		}
 		return c.read(at, q.Get("labelSelector"), q.Get("fieldSelector"))
 	case http.MethodPost:
-		return c.post(now, at, body)
+		return c.post(now, at, body, dry)
 	case http.MethodPatch:
 		return c.patch(now, at, patch{
-			kind: r.Header.Get("Content-Type"), body: body, manager: q.Get("fieldManager"), agent: agentOf(r), dry: q.Get("dryRun") == metav1.DryRunAll,
+			kind: r.Header.Get("Content-Type"), body: body, manager: q.Get("fieldManager"), agent: agentOf(r), dry: dry,
 		})
 	case http.MethodPut:
-		return c.replace(now, at, body)
+		return c.replace(now, at, body, dry)
 	case http.MethodDelete:
+		if o := c.Objects[at.full()]; dry && o != nil {
+			return http.StatusOK, o
+		}
 		return c.remove(now, at)
 	}
 	return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: "+r.Method)
@@ -223,7 +227,7 @@ func missing(at place) (int, any) {
 	return failure(http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", at.resource.Name, at.name))
 }
 
-func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
+func (c *Cluster) post(now time.Time, at place, body []byte, dry bool) (int, any) {
 	o := Object{}
 	if err := json.Unmarshal(body, &o); err != nil {
 		return failure(http.StatusBadRequest, "BadRequest", err.Error())
@@ -248,6 +252,10 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", at.resource.Name, at.name))
 	}
 	stringData(o)
+	if dry {
+		c.defaults(o, nil)
+		return http.StatusCreated, o
+	}
 	c.store(at.full(), o, now)
 	return http.StatusCreated, o
 }
@@ -303,7 +311,7 @@ func labelled(o Object) (int, any) {
 	return 0, nil
 }
 
-func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
+func (c *Cluster) replace(now time.Time, at place, body []byte, dry bool) (int, any) {
 	o := Object{}
 	if err := json.Unmarshal(body, &o); err != nil {
 		return failure(http.StatusBadRequest, "BadRequest", err.Error())
@@ -322,7 +330,13 @@ func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusConflict, "Conflict", "the object has been modified")
 	}
 	stringData(o)
-	c.store(at.full(), o, now)
+	c.defaults(o, have)
+	if code, answer := update(at, have, o); code != 0 {
+		return code, answer
+	}
+	if !dry {
+		c.store(at.full(), o, now)
+	}
 	return http.StatusOK, o
 }
 

@@ -51,11 +51,13 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 	if at.resource.Name == "nodes" {
 		after = manageLabels(have, after, cmp.Or(p.manager, p.agent), now)
 	}
-	if p.dry {
-		c.defaults(after, have)
-		return http.StatusOK, after
+	c.defaults(after, have)
+	if code, answer := update(at, have, after); code != 0 {
+		return code, answer
 	}
-	c.store(at.full(), after, now)
+	if !p.dry {
+		c.store(at.full(), after, now)
+	}
 	return http.StatusOK, after
 }
 
@@ -76,6 +78,9 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 		return failure(http.StatusConflict, "Conflict", fmt.Sprintf("uid mismatch: the provided object specified uid %s", uid))
 	}
 	if have == nil {
+		if code, answer := c.terminating(at); code != 0 {
+			return code, answer
+		}
 		have, code = Object{}, http.StatusCreated
 	}
 	after, _ := copied(have).(Object)
@@ -91,6 +96,9 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 	}
 	stringData(after)
 	c.defaults(after, have)
+	if code, answer := update(at, c.Objects[at.full()], after); code != 0 {
+		return code, answer
+	}
 	changed := !reflect.DeepEqual(after, have)
 	managed(after, p.manager, now)
 	if p.dry {

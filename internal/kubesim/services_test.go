@@ -84,7 +84,7 @@ func TestCalledServices(t *testing.T) {
 			"[{name: a.b.c, rules: [{apiGroups: [''], resources: [configmaps]}], clientConfig: {service: {name: a, namespace: default}}}]}"))
 		c.settleAPIServices(now)
 		r, _ := c.resourceOf("v1", "ConfigMap")
-		_, answer := c.hooked(now, place{resource: r, namespace: "default", name: "a"}, http.MethodPatch)
+		_, answer := c.hooked(now, place{resource: r, namespace: "default", name: "a"}, http.MethodPatch, false)
 		status := fmt.Sprint(c.Get("/apis/apiregistration.k8s.io/v1/apiservices/v1.a.b")["status"])
 		if tt.want == "" {
 			assert.Nil(t, answer)

@@ -95,6 +95,21 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
+// CheckedParts is implemented by a resource with parts that have positions of their own in the manifest, such as the objects of a
+// ClusterResourceSet.
+type CheckedParts interface {
+	// CheckParts asks with read-only calls whether the parts that would be written are accepted. have is the last observed state, nil if none
+	// exists. What cannot be asked before the first write is no objection.
+	CheckParts(ctx context.Context, c *cloud.Clients, have State) ([]Objection, error)
+}
+
+// Objection is what is said against one part of a resource.
+type Objection struct {
+	Origin string // the position of the part
+	Err    error
+	Doubt  bool // the part may be accepted all the same
+}
+
 // CheckedCreation is implemented by a resource of which AWS validates more when it is created than when it is changed.
 type CheckedCreation interface {
 	// CheckCreation returns the reason if AWS would reject the creation of the resource, otherwise "".

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +33,9 @@ type Addons struct {
 	// Brought are the kinds and namespaces that the add-ons of the cluster define, as
 	// returned by Brings: objects that need one wait for it.
 	Brought map[string]bool
-	Charts  bool // the cluster has charts, which may define kinds and namespaces, too
+	// Definitions are the CustomResourceDefinitions of all add-ons of the cluster, by AddonObject.Definition of the objects that they define.
+	Definitions map[string]AddonObject
+	Charts      bool // the cluster has charts, which may define kinds and namespaces, too
 }
 
 // AddonObject is one object of an add-on.
@@ -47,7 +50,8 @@ type AddonsState struct {
 	Name string
 	Seen []string // state of each object: "" if it is missing
 
-	unclear error // error for an object whose kind is not defined yet, or that is not accepted yet
+	refusals map[int]error // why the API server refuses to change an object, by its place in the list
+	unclear  error         // error for an object whose kind is not defined yet, or that is not accepted yet
 }
 
 // CloudID implements graph.State.
@@ -65,6 +69,7 @@ var (
 	_ graph.Creator[AddonsState] = (*Addons)(nil)
 	_ graph.Updater[AddonsState] = (*Addons)(nil)
 	_ graph.TimeLimited          = (*Addons)(nil)
+	_ graph.CheckedParts         = (*Addons)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -129,7 +134,7 @@ func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _
 
 // apply applies the objects that differ, Namespaces first. It reads them again just
 // before: without Reconcile, an object that exists by then is not changed. If the API
-// server rejects one object, the others are still applied.
+// server rejects one object, the others are still applied, and then the rejected one again: it may need them.
 func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -139,13 +144,27 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 	if err != nil {
 		return nil, err
 	}
-	var wrong []error
+	var left []int
 	for _, namespaces := range []bool{true, false} {
 		for i, o := range a.Objects {
 			if (o.kind() == "Namespace") == namespaces && have.Seen[i] != a.wanted() && have.Seen[i] != notAccepted {
-				wrong = append(wrong, a.applyOne(ctx, k, i, have))
+				left = append(left, i)
 			}
 		}
+	}
+	defined := map[string]bool{} // what has changed in this call
+	var wrong []error
+	for progress := true; progress; {
+		progress = false
+		var refused []int
+		wrong = nil
+		for _, i := range left {
+			if err := a.applyOne(ctx, k, i, have, defined); err != nil {
+				wrong, refused = append(wrong, err), append(refused, i)
+			}
+			progress = progress || have.Seen[i] == a.wanted()
+		}
+		left = refused
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
@@ -158,29 +177,33 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 
 // applyOne applies one object, and stores the result in have. It returns an error
 // only if trying again would not help.
-func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState) error {
+func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState, defined map[string]bool) error {
 	o := a.Objects[i]
 	switch _, err := k.Apply(ctx, o.object(), false); {
 	case err == nil:
 		have.Seen[i] = a.wanted()
-	case a.temporary(o, err):
+		defined[o.Brings()] = true
+	case a.temporary(o, err), kube.Rejected(err) && defined[o.Definition()]: // the API server may still have the old definition
 		have.unclear = &AddonError{o, err, a.awaited(o, err)}
 	default:
-		return &AddonError{o, err, advice(err)}
+		return &AddonError{o, err, o.advice(err, have.Seen[i] != "")}
 	}
 	return nil
 }
 
 // read reads the state of every object.
 func (a *Addons) read(ctx context.Context, k *kube.Client) (*AddonsState, error) {
-	have := &AddonsState{Name: a.Name}
+	have := &AddonsState{Name: a.Name, refusals: map[int]error{}}
 	var wrong []error
-	for _, o := range a.Objects {
+	for i, o := range a.Objects {
 		seen, err := a.compare(ctx, k, o)
+		var refusal *refusedError
 		switch {
 		case err == nil:
+		case errors.As(err, &refusal):
+			seen, have.refusals[i] = refusal.seen, refusal.error
 		case !a.temporary(o, err):
-			wrong = append(wrong, &AddonError{o, err, advice(err)})
+			wrong = append(wrong, &AddonError{o, err, o.advice(err, false)})
 		case errors.As(err, new(apierrors.APIStatus)): // for example a webhook that is not available yet
 			seen, have.unclear = notAccepted, &AddonError{o, err, ""}
 		default:
@@ -229,18 +252,25 @@ func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (st
 		return there, nil
 	}
 	after, err := k.Apply(ctx, object, true)
-	if err != nil {
-		return "", err
+	switch {
+	case err == nil:
+		return differsIn(differences("", live.Object, after.Object)), nil
+	case kube.Rejected(err) && !a.temporary(o, err):
+		return "", refused(err, live.Object, object.Object)
 	}
-	paths := differences("", live.Object, after.Object)
+	return "", err
+}
+
+// differsIn says in which fields an object differs.
+func differsIn(paths []string) string {
 	if len(paths) == 0 {
-		return asInManifest, nil
+		return asInManifest
 	}
 	const most = 3
 	if more := len(paths) - most; more > 0 {
 		paths = append(paths[:most], fmt.Sprintf("%d more", more))
 	}
-	return "differs in " + strings.Join(paths, ", "), nil
+	return "differs in " + strings.Join(paths, ", ")
 }
 
 // temporary reports whether an object may be accepted later: another object defines
@@ -251,8 +281,10 @@ func (a *Addons) temporary(o AddonObject, err error) bool {
 		return a.brought(o.Definition()) && !o.Builtin()
 	case apierrors.IsNotFound(err): // its namespace, or a kind that is defined but not served yet
 		return a.brought(o.Definition()) || a.brought("Namespace "+o.object().GetNamespace())
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return a.brought("Namespace " + o.object().GetNamespace())
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return true
+		return o.object().GetUID() == "" && o.object().GetResourceVersion() == "" // with one of these, it is refused again and again
 	}
 	_, unanswered := kube.Unavailable(err)
 	return unanswered && !errors.Is(err, cloud.ErrLockLost) && !errors.As(err, new(*cloud.RefusedError))
@@ -359,24 +391,11 @@ type AddonError struct {
 }
 
 func (e *AddonError) Error() string {
-	why := e.Err.Error()
-	var status apierrors.APIStatus
-	if e.Object.kind() == "Secret" && errors.As(e.Err, &status) {
-		why = fmt.Sprintf("the API server says %d %s", status.Status().Code, status.Status().Reason) // the message may contain secrets
+	at := ""
+	if e.Object.Origin != "" {
+		at = " (" + e.Object.Origin + ")"
 	}
-	return fmt.Sprintf("%s (%s): %s%s", e.Object.Title, e.Object.Origin, why, e.Fix)
-}
-
-func advice(err error) string {
-	switch {
-	case errors.As(err, new(*kube.UnknownKindError)):
-		return "; bring its CustomResourceDefinition too"
-	case apierrors.IsInvalid(err):
-		return "; mend it, or, where a field cannot be changed, delete the object and run again"
-	case apierrors.IsNotFound(err):
-		return "; bring its Namespace too"
-	}
-	return ""
+	return fmt.Sprintf("%s%s: %s%s", e.Object.Title, at, e.Object.said(e.Err), e.Fix)
 }
 
 // Unwrap returns the error of the API server.

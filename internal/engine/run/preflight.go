@@ -32,6 +32,7 @@ func (p *planning) preflight(ctx context.Context) error {
 	}
 	p.warnOfKeyReaders(ctx)
 	reasons = append(reasons, p.refusals(ctx)...)
+	reasons = append(reasons, p.refusedParts(ctx)...)
 	p.warnOfDoubts(ctx)
 	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
@@ -91,6 +92,29 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		case err != nil && ctx.Err() == nil && !unread[unreadable(err)]:
 			unread[unreadable(err)] = true
 			p.Warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)
+		}
+	}
+	return reasons
+}
+
+// refusedParts lists the parts of resources that would be refused: objects in the cluster that its API server does not accept.
+func (p *planning) refusedParts(ctx context.Context) (reasons []error) {
+	for _, s := range p.Plan.Steps {
+		n := p.Built.Resource(s.Resource)
+		r, ok := n.Desired().(graph.CheckedParts)
+		if !ok || s.Action != plan.Create && s.Action != plan.Update {
+			continue
+		}
+		objections, err := r.CheckParts(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, n.Observed())
+		if err != nil && ctx.Err() == nil {
+			p.Warn("%s: the API server cannot be asked whether it accepts this: %v", s.Resource, err)
+		}
+		for _, o := range objections {
+			if o.Doubt {
+				p.Warn("%s: %v", o.Origin, o.Err)
+			} else {
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: o.Origin, Err: o.Err})
+			}
 		}
 	}
 	return reasons

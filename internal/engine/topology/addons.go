@@ -17,16 +17,22 @@ import (
 // manifest, and the files that the user names. It returns the pod network, without
 // which Nodes do not become ready.
 func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge) {
-	brought := map[string]bool{}
+	brought, defines := map[string]bool{}, map[string]incluster.AddonObject{}
 	for _, set := range in.m.ResourceSets {
 		for _, d := range set.Documents {
-			brought[addonObject(d).Brings()] = true
+			o := addonObject(d)
+			brought[o.Brings()] = true
+			if d.Kind() == "CustomResourceDefinition" {
+				defines[o.Brings()] = o
+			}
 		}
 	}
 	uninstalled := graph.Awaits(addLeftovers(g, in, k))
 	var defined definitions
 	for _, set := range in.m.ResourceSets {
-		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought, Charts: len(in.m.Charts) > 0}
+		a := &incluster.Addons{
+			API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought, Definitions: defines, Charts: len(in.m.Charts) > 0,
+		}
 		for _, d := range set.Documents {
 			a.Objects = append(a.Objects, addonObject(d))
 		}

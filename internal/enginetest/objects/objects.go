@@ -5,6 +5,8 @@ package objects
 import (
 	_ "embed"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 var (
@@ -12,6 +14,8 @@ var (
 	accepted string
 	//go:embed refused.yaml
 	refused string
+	//go:embed updates.yaml
+	updates string
 )
 
 // Object is one object, as YAML.
@@ -35,4 +39,22 @@ func split(text string) (all []Object) {
 		all = append(all, o)
 	}
 	return all
+}
+
+// Update is an object of a cluster, and what it is changed to.
+type Update struct {
+	Have, After map[string]any
+	Refused     []string // the fields for which the API server refuses it; none if it accepts it
+}
+
+// Updates returns changes that the API server accepts, and others that it refuses.
+func Updates() (all []Update, err error) {
+	for _, part := range strings.Split(updates, "---\n")[1:] {
+		var u Update
+		if err := yaml.UnmarshalStrict([]byte(part), &u); err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
 }

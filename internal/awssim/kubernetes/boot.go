@@ -458,6 +458,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	}
 	if b.Failed = cmp.Or(
 		configRefused(config, b.Version, files),
+		externalEtcdOf(config).refused(files),
 		etcdFolderRefused(files, etcdFolder(config), doc.NodeRegistration.IgnorePreflightErrors),
 		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
 		serverRefuses(config, b.Advertised),
@@ -479,7 +480,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	} else {
 		svc.loseGone(c)
 	}
-	c.CA = []byte(files["/etc/kubernetes/pki/ca.crt"])
+	c.CA, c.ExternalEtcd = []byte(files["/etc/kubernetes/pki/ca.crt"]), externalEtcdOf(config) != nil
 	svc.clusters[b.Host] = c
 	c.Put(c.Up, kubesim.Object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},

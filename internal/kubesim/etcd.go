@@ -139,7 +139,7 @@ func (c *Cluster) member(name string) *Member {
 }
 
 // Quorate reports whether etcd has a quorum. Without one, an API server cannot even read.
-// In an EKS cluster etcd is not visible.
+// In an EKS cluster etcd is not visible, and an external one always answers.
 func (c *Cluster) Quorate() bool {
 	voting, up := 0, 0
 	for _, m := range c.Members {
@@ -150,7 +150,7 @@ func (c *Cluster) Quorate() bool {
 			}
 		}
 	}
-	return c.EKS != "" || up > voting/2
+	return c.EKS != "" || c.ExternalEtcd || up > voting/2
 }
 
 // Whole reports whether all voting members of etcd run. Otherwise etcd's strict

@@ -35,6 +35,7 @@ type Cluster struct {
 	Up           time.Time // when the API server starts to answer
 	Version      string    // "v1.34.2"
 	Members      []*Member // of etcd
+	ExternalEtcd bool      // etcd runs on other machines, and answers: there are no members
 	Leader       uint64    // ID of the leader
 	Left         []string  // Nodes whose members were removed: their API servers cannot answer
 	Serial       int

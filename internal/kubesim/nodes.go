@@ -54,8 +54,13 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	if m.ControlPlane {
 		marks[controlPlane] = ""
 		fields = append(fields, managedLabels("kubeadm", []string{controlPlane}, now))
-		c.addMember(m)
+		if !c.ExternalEtcd {
+			c.addMember(m)
+		}
 		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			if part == "etcd" && c.ExternalEtcd {
+				continue
+			}
 			annotations := Object{"kubernetes.io/config.mirror": "x"}
 			if part == "etcd" {
 				annotations["kubeadm.kubernetes.io/etcd.advertise-client-urls"] = c.member(m.Name).url("2379")

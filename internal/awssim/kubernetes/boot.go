@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -345,6 +346,12 @@ type kubeadmDocument struct {
 	}
 }
 
+// skips reports whether kubeadm skips a phase, or the one that it is part of.
+func (d *kubeadmDocument) skips(phase string) bool {
+	whole, _, _ := strings.Cut(phase, "/")
+	return slices.Contains(d.SkipPhases, phase) || slices.Contains(d.SkipPhases, whole)
+}
+
 type apiEndpoint struct{ AdvertiseAddress string }
 
 // kubeadm runs kubeadm init or prepares kubeadm join.
@@ -458,6 +465,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	}
 	if b.Failed = cmp.Or(
 		configRefused(config, b.Version, files),
+		externalEtcdOf(config).refused(files),
 		etcdFolderRefused(files, etcdFolder(config), doc.NodeRegistration.IgnorePreflightErrors),
 		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
 		serverRefuses(config, b.Advertised),
@@ -479,14 +487,18 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	} else {
 		svc.loseGone(c)
 	}
-	c.CA = []byte(files["/etc/kubernetes/pki/ca.crt"])
+	c.CA, c.ExternalEtcd = []byte(files["/etc/kubernetes/pki/ca.crt"]), externalEtcdOf(config) != nil
 	svc.clusters[b.Host] = c
 	c.Put(c.Up, kubesim.Object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
 		"data": kubesim.Object{"ClusterConfiguration": config},
 	})
-	putSystem(c, c.Up, proxy)
-	putSystem(c, c.Up, dns)
+	if !doc.skips("addon/kube-proxy") {
+		putSystem(c, c.Up, proxy)
+	}
+	if !doc.skips("addon/coredns") {
+		putSystem(c, c.Up, dns)
+	}
 	for _, t := range doc.BootstrapTokens {
 		id, secret, _ := strings.Cut(t.Token, ".")
 		data := kubesim.Object{

@@ -132,7 +132,7 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		return svc.failed(b, at, why)
 	}
 	if b.ControlPlane {
-		if why := serverRefuses(c.ClusterConfiguration(), b.Advertised); why != "" {
+		if why := svc.serverStarts(i, b, c); why != "" {
 			return svc.failed(b, at, why)
 		}
 	}
@@ -142,11 +142,21 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 	return true
 }
 
+// serverStarts returns why the API server of a machine that joins does not start.
+func (svc *Service) serverStarts(i *ec2.Instance, b *ec2.Boot, c *kubesim.Cluster) string {
+	config := c.ClusterConfiguration()
+	files, err := svc.filesOf(i)
+	if err != nil {
+		return err.Error()
+	}
+	return cmp.Or(externalEtcdOf(config).refused(files), serverRefuses(config, b.Advertised))
+}
+
 // member makes a machine of the control plane, which joins at a time if nothing is in the way, a
 // learner of etcd, and reports when or why not it becomes a voter. It stays a learner while etcd
 // refuses to promote it.
 func (svc *Service) member(i *ec2.Instance, b *ec2.Boot, c *kubesim.Cluster, at time.Time) (joins time.Time, why string) {
-	if !b.ControlPlane || c.EKS != "" {
+	if !b.ControlPlane || c.EKS != "" || c.ExternalEtcd {
 		return at, ""
 	}
 	now := svc.Now()
@@ -180,7 +190,7 @@ func (svc *Service) failed(b *ec2.Boot, at time.Time, why string) (ended bool) {
 // afterOtherMembers returns when a machine that is due at the given time joins: etcd adds
 // one member at a time.
 func (svc *Service) afterOtherMembers(b *ec2.Boot, c *kubesim.Cluster, at time.Time) time.Time {
-	if c == nil || !b.ControlPlane || c.EKS != "" {
+	if c == nil || !b.ControlPlane || c.EKS != "" || c.ExternalEtcd {
 		return at
 	}
 	for other := range svc.EC2.Instances() {

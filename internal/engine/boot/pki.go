@@ -88,9 +88,13 @@ func (p *PKI) Secrets(namespace, cluster string) (out []byte, err error) {
 		if len(pair.Cert) == 0 {
 			continue
 		}
+		data := map[string][]byte{secret.TLSCrtDataName: pair.Cert}
+		if len(pair.Key) > 0 { // that of the CA of an external etcd is not known
+			data[secret.TLSKeyDataName] = pair.Key
+		}
 		text, err := json.Marshal(map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": secret.Name(cluster, purpose), "namespace": namespace},
-			"data": map[string][]byte{secret.TLSCrtDataName: pair.Cert, secret.TLSKeyDataName: pair.Key},
+			"data": data,
 		})
 		if err != nil {
 			return nil, err

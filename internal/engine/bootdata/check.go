@@ -60,11 +60,14 @@ func (d *Data) Rejected() string {
 	return d.refused(m, algorithm, 0)
 }
 
-// refused renders the data with new keys, and room for more bytes.
+// refused renders the data with the keys of the manifest and new ones for the others, and room for more bytes.
 func (d *Data) refused(m boot.Machine, algorithm string, room int) string {
 	const oneDay = 1
-	keys, err := boot.NewPKI(algorithm, oneDay, time.Now())
-	if err != nil {
+	keys := &boot.PKI{}
+	if d.Given != nil {
+		*keys = *d.Given
+	}
+	if err := keys.Complete(algorithm, oneDay, time.Now()); err != nil {
 		return err.Error()
 	}
 	m.PKI = keys

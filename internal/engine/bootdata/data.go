@@ -50,6 +50,7 @@ type Data struct {
 	Machine  boot.Machine // without its endpoint, keys and token
 	Endpoint Endpoint
 	PKI      *graph.Ref[secrets.PKIState]
+	Given    *boot.PKI   // the keys of the manifest, or of a backup; nil for none
 	Token    TokenSource // nil: the token that kubeadm init creates
 	Restore  *Restore    // nil: a machine that runs kubeadm init begins with an empty etcd
 

@@ -27,6 +27,15 @@ func (e Endpoint) Needs() []graph.Edge {
 
 // String returns host and port, or graph.Unknown.
 func (e Endpoint) String() string {
+	host := e.Name()
+	if host == "" {
+		return plan.Unknown
+	}
+	return fmt.Sprintf("%s:%d", host, e.Port)
+}
+
+// Name returns the host; "" while it is not known.
+func (e Endpoint) Name() string {
 	host := e.Host
 	if lb, ok := e.Network.Found(); ok && host == "" {
 		host = lb.DNS
@@ -37,8 +46,5 @@ func (e Endpoint) String() string {
 	if cluster, ok := e.EKS.Found(); ok && host == "" {
 		host = strings.TrimPrefix(cluster.Endpoint, "https://")
 	}
-	if host == "" {
-		return plan.Unknown
-	}
-	return fmt.Sprintf("%s:%d", host, e.Port)
+	return host
 }

@@ -38,8 +38,9 @@ type HelmRelease struct {
 	Repository string // URL; "" for the other two
 	Version    string // exact, or a range; "" is the newest when it is installed
 	Values     map[string]any
-	Once       bool // not changed after the installation
-	Reuse      bool // values that are not in Values stay as they are in the release
+	ValuesAt   func(host string) (map[string]any, error) // the values with the address of the API server; nil if they do not depend on it
+	Once       bool                                      // not changed after the installation
+	Reuse      bool                                      // values that are not in Values stay as they are in the release
 
 	Flags        []string // of install and upgrade
 	RollbackFlag bool     // a release that fails is rolled back, or uninstalled
@@ -128,7 +129,7 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 
 // diffValues compares the values of the chart.
 func (r *HelmRelease) diffValues(have *HelmReleaseState, d *plan.Diff) {
-	is, want := leaves("", have.Values), leaves("", r.Values)
+	is, want := leaves("", have.Values), leaves("", r.known())
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		if !reflect.DeepEqual(is[path], want[path]) {
 			d.Set("values"+path, shown(path, is[path]), shownAs(path, is[path], want[path]))
@@ -139,6 +140,24 @@ func (r *HelmRelease) diffValues(have *HelmReleaseState, d *plan.Diff) {
 			d.Set("values"+path, shown(path, is[path]), "")
 		}
 	}
+}
+
+// known returns the values, as far as they are known.
+func (r *HelmRelease) known() map[string]any {
+	values, err := r.values()
+	if err != nil {
+		return r.Values // Create says why
+	}
+	return values
+}
+
+// values returns the values with the address of the API server.
+func (r *HelmRelease) values() (map[string]any, error) {
+	host := r.API.Endpoint.Name()
+	if r.ValuesAt == nil || host == "" {
+		return r.Values, nil
+	}
+	return r.ValuesAt(host)
 }
 
 // folder reports whether the chart is in a folder, whose name may be another than that of the chart.
@@ -266,11 +285,15 @@ func (r *HelmRelease) upgrade(ctx context.Context, c *cloud.Clients) error {
 	if refusal != "" {
 		return errors.New(refusal)
 	}
-	values, err := json.Marshal(r.Values)
+	given, err := r.values()
 	if err != nil {
 		return err
 	}
-	if r.Values == nil {
+	values, err := json.Marshal(given)
+	if err != nil {
+		return err
+	}
+	if given == nil {
 		values = []byte("{}")
 	}
 	args := []string{
@@ -316,7 +339,7 @@ func (r *HelmRelease) run(ctx context.Context, c *cloud.Clients, args []string, 
 		return err
 	}
 	text := failed.Err.Error()
-	for path, value := range leaves("", r.Values) {
+	for path, value := range leaves("", r.known()) {
 		if secret, ok := value.(string); ok && len(secret) > 3 && regex.Of(secretName).MatchString(path) {
 			text = strings.ReplaceAll(text, secret, hidden)
 		}

@@ -373,3 +373,37 @@ func TestChartsByHelm4(t *testing.T) {
 		})
 	}
 }
+
+// Cilium without kube-proxy gets the address of the API server from the Cluster, as CAAPH renders it. With another address, its agents do not run.
+func TestCiliumWithoutKubeProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		raw, err := enginetest.Read("charts.yaml")
+		require.NoError(t, err)
+		edit := func(host string) *manifest.Cluster {
+			text := strings.NewReplacer(
+				"    initConfiguration:\n",
+				"    initConfiguration:\n      skipPhases: [addon/kube-proxy]\n",
+				"    ipam:\n",
+				"    kubeProxyReplacement: true\n    k8sServiceHost: "+host+"\n    k8sServicePort: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n    ipam:\n",
+			).Replace(string(raw))
+			m, err := loader.Load([]input.Source{{Name: "charts.yaml", Data: []byte(text)}}, input.LoadOptions{})
+			require.NoError(t, err)
+			return enginetest.Quick(m)
+		}
+		m := edit("{{ .Cluster.spec.controlPlaneEndpoint.host }}")
+		a := enginetest.Account(m, enginetest.Lag)
+		lines := chartSteps(t, m, a)
+		require.Contains(t, strings.Join(lines, "\n"), "values.k8sServiceHost", "%v", lines)
+		require.Contains(t, strings.Join(lines, "\n"), plan.Unknown, "%v", lines)
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		require.Empty(t, chartSteps(t, m, a))
+		enginetest.Inside(a, func(c *kubesim.Cluster) {
+			require.Nil(t, c.Get("/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"))
+			require.NotNil(t, c.Get("/apis/apps/v1/namespaces/kube-system/daemonsets/cilium"))
+		})
+		enginetest.MustDelete(t, m, a)
+
+		other := edit("elsewhere.example.com")
+		require.ErrorContains(t, applied(t, other, enginetest.Account(other, enginetest.Lag), &helmsim.Helm{}), "cni plugin not initialized")
+	})
+}

@@ -83,9 +83,12 @@ type Chart struct {
 	Title  string // chartName
 	Repository,
 	Version, Release, Namespace string
-	Values  map[string]any // nil: those of the chart
-	Once    bool           // not upgraded after the installation
-	Options HelmOptions
+	Values map[string]any // nil: those of the chart
+	// ValuesAt returns the values with the address of the API server; nil if they do not depend on it. Until it is known, Values has
+	// plan.Unknown instead.
+	ValuesAt func(host string) (map[string]any, error)
+	Once     bool // not upgraded after the installation
+	Options  HelmOptions
 	// Insecure makes helm accept any certificate of the repository.
 	Insecure bool
 }

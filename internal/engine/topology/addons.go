@@ -151,7 +151,7 @@ func releaseOf(c manifest.Chart, k kubernetes) *incluster.HelmRelease {
 	o := c.Options
 	r := &incluster.HelmRelease{
 		API: k.api, Server: k.server, Proxy: c.Name, Name: c.Release, Namespace: c.Namespace, Chart: c.Chart, Title: c.Title, Repository: c.Repository,
-		Version: c.Version, Values: c.Values, Once: c.Once, Reuse: o.Upgrade.ReuseValues || o.Upgrade.ResetThenReuseValues,
+		Version: c.Version, Values: c.Values, ValuesAt: c.ValuesAt, Once: c.Once, Reuse: o.Upgrade.ReuseValues || o.Upgrade.ResetThenReuseValues,
 		RollbackFlag: o.Atomic, ForceFlag: o.Upgrade.Force, Timeout: o.Timeout.Duration,
 	}
 	history := 10

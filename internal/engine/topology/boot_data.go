@@ -165,6 +165,7 @@ func (in inputs) bootData(sources bootSources, x group, id plan.ID, machine stri
 	if in.renewsToken(x) {
 		spec = boot.KeepToken(spec, TokenTTL)
 	}
+	d.Given = in.givenKeys()
 	d.Machine = boot.Machine{Role: role, Version: x.version, Cluster: in.m.Object, Spec: spec, TokenTTL: TokenTTL, Secret: in.secret}
 	if role == boot.Init {
 		d.Restore = sources.restore

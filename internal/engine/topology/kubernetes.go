@@ -115,13 +115,18 @@ func addSystemImages(g *graph.Graph, in inputs, k kubernetes, controlPlane []gra
 	}
 	config, origin := in.clusterConfiguration()
 	after := append(graph.Awaits(controlPlane...), graph.Awaits(k.config)...)
-	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {
+	// kubeadm init does not install what its phases skip; somebody may have installed it later
+	skipped := func(phase string) bool {
+		phases := cp.Object.Spec.KubeadmConfigSpec.InitConfiguration.SkipPhases
+		return !in.inv.Initialized && (slices.Contains(phases, phase) || slices.Contains(phases, "addon"))
+	}
+	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip && !skipped("addon/kube-proxy") {
 		added = append(added, graph.Expect(g, "kube-proxy", &incluster.SystemImage{
 			API: k.api, Server: k.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version),
 			Given: config.ImageRepository, After: after,
 		}, graph.From(in.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
 	}
-	if _, skip := cp.Object.Annotations[controlplanev1.SkipCoreDNSAnnotation]; !skip && config.DNS.ImageTag != "" {
+	if _, skip := cp.Object.Annotations[controlplanev1.SkipCoreDNSAnnotation]; !skip && config.DNS.ImageTag != "" && !skipped("addon/coredns") {
 		repository := config.DNS.ImageRepository
 		if repository == "" {
 			repository = config.ImageRepository

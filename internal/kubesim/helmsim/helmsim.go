@@ -420,6 +420,8 @@ func (c *command) makeWorkloads(chart string, values Object) error {
 func (c *command) withoutNetwork(chart string, values Object) (bool, error) {
 	var network []string
 	switch chart {
+	case "cilium":
+		return c.withoutServer(values)
 	case "flannel":
 		network = []string{"10.244.0.0/16"}
 		if given, is := values["podCidr"].(string); is {
@@ -460,6 +462,16 @@ func (c *command) withoutNetwork(chart string, values Object) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// withoutServer reports whether the agents of Cilium do not reach the API server: without kube-proxy, its Service has no address on the Nodes, and
+// they need k8sServiceHost and k8sServicePort ("Kubernetes Without kube-proxy", https://docs.cilium.io/en/stable/network/kubernetes/kubeproxy-free/).
+func (c *command) withoutServer(values Object) (bool, error) {
+	code, err := c.cluster.do(http.MethodGet, "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy", nil, nil)
+	if code != http.StatusNotFound {
+		return false, err
+	}
+	return c.cluster.server != fmt.Sprintf("https://%v:%v", values["k8sServiceHost"], values["k8sServicePort"]), nil
 }
 
 // place sets the nodeSelector and the tolerations of the pods of a chart. Pods of a pod network run on all Nodes; others run where the

@@ -14,11 +14,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
@@ -220,71 +218,6 @@ func (l *loader) chart(o *manifest.Entry, p *manifest.HelmChartProxy, c *cluster
 		l.warn(o.Problem("spec.version", "no version is set: the newest is installed, and not upgraded", "set the version of the chart"))
 	}
 	values, ok := l.values(o, s.ValuesTemplate, c, budget)
-	chart.Values = values
+	chart.Values, chart.ValuesAt = values.now, values.later
 	return chart, ok
-}
-
-// values renders the template of values with the objects of the cluster, as CAAPH does
-// (internal/value_substitutions.go): Cluster, ControlPlane and InfraCluster. Their status, and what
-// controllers write into their spec, is not known here.
-func (l *loader) values(o *manifest.Entry, text string, c *clusterv1.Cluster, budget *gotmpl.Budget) (map[string]any, bool) {
-	const path = "spec.valuesTemplate"
-	if strings.TrimSpace(text) == "" {
-		return nil, true
-	}
-	rendered, err := budget.Render(text, l.objectsForValues(c))
-	if err != nil {
-		l.fail(o.Problem(path, err.Error(), "use the fields of .Cluster, .ControlPlane and .InfraCluster, as the manifest sets them"))
-		return nil, false
-	}
-	if at := strings.Index(rendered, "<no value>"); at >= 0 {
-		l.fail(o.Problem(path, fmt.Sprintf("line %d of the result has no value: the manifest does not set the field", strings.Count(rendered[:at], "\n")+1),
-			"set the field, or write the value: a run does not know what controllers write into the objects later"))
-		return nil, false
-	}
-	data, err := yaml.YAMLToJSON([]byte(rendered)) // as Helm reads values: YAML 1.1, in which "yes" is true
-	if err != nil {
-		l.fail(o.Problem(path, "the result is not valid YAML: "+firstLine(err), "check the indentation"))
-		return nil, false
-	}
-	var values map[string]any
-	if err := json.Unmarshal(data, &values); err != nil {
-		l.fail(o.Problem(path, "the result is not a mapping", "values are names with values"))
-		return nil, false
-	}
-	return values, true
-}
-
-// firstLine returns the first line of an error without quoted values, which may be secret.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return regex.Of("`[^`]*`").ReplaceAllString(line, "…")
-}
-
-// objectsForValues returns the objects that a template of values can use.
-func (l *loader) objectsForValues(c *clusterv1.Cluster) map[string]any {
-	all := map[string]any{}
-	add := func(name, kind, of string) {
-		o := l.lookup(kind, of)
-		if o == nil {
-			return
-		}
-		value := o.Value
-		if o.Typed != nil {
-			raw, err := json.Marshal(o.Typed)
-			var newest map[string]any
-			if err == nil && utiljson.Unmarshal(raw, &newest) == nil { // integers stay integers, as CAAPH reads them
-				newest["apiVersion"], newest["kind"] = o.Value["apiVersion"], o.Kind
-				if spec, ok := newest["spec"].(map[string]any); ok && manifest.ValueAt(spec, "controlPlaneEndpoint.host") == "" {
-					delete(spec, "controlPlaneEndpoint") // a controller sets it
-				}
-				value = newest
-			}
-		}
-		all[name] = value
-	}
-	add("Cluster", manifest.KindCluster, c.Name)
-	add("ControlPlane", c.Spec.ControlPlaneRef.Kind, c.Spec.ControlPlaneRef.Name)
-	add("InfraCluster", c.Spec.InfrastructureRef.Kind, c.Spec.InfrastructureRef.Name)
-	return all
 }

@@ -98,7 +98,7 @@ func TestChartsWrong(t *testing.T) {
 		"release":      {plainChart + "  releaseName: Web_1\n", `spec.releaseName: "Web_1" cannot be the name of a release`},
 		"template":     {plainChart + "  valuesTemplate: '{{ .Cluster'\n", "spec.valuesTemplate: line 1 of the template"},
 		"function":     {plainChart + "  valuesTemplate: 'a: {{ env \"HOME\" }}'\n", `the function "env" is not supported`},
-		"unknown":      {plainChart + "  valuesTemplate: 'host: {{ .InfraCluster.spec.controlPlaneEndpoint.host }}'\n", "line 1 of the result has no value: the manifest does not set the field"},
+		"unknown":      {plainChart + "  valuesTemplate: 'phase: {{ .InfraCluster.status.phase }}'\n", "{{ .InfraCluster.status.phase }} has no value (line 1 of the result): the manifest does not set the field"},
 		"no mapping":   {plainChart + "  valuesTemplate: '- a'\n", "spec.valuesTemplate: the result is not a mapping"},
 		"invalid YAML": {plainChart + "  valuesTemplate: 'a: [secret'\n", "spec.valuesTemplate: the result is not valid YAML"},
 		"twice": {
@@ -140,4 +140,34 @@ func TestChartWarnings(t *testing.T) {
 		"spec.tlsConfig.caSecret: is ignored: helm uses the certificates of this machine",
 	}, all)
 	assert.True(t, c.Charts[0].Insecure)
+}
+
+// A template that uses the address of the API server is rendered with it when it is known, as CAAPH does.
+func TestValuesWithEndpoint(t *testing.T) {
+	const template = plainChart + `  valuesTemplate: |
+    k8sServiceHost: {{ .Cluster.spec.controlPlaneEndpoint.host }}
+    k8sServicePort: {{ .Cluster.spec.controlPlaneEndpoint.port }}
+    same: {{ eq .Cluster.spec.controlPlaneEndpoint.host .InfraCluster.spec.controlPlaneEndpoint.host }}
+`
+	c, err := withChart(t, chartOf(template))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"k8sServiceHost": "(known after apply)", "k8sServicePort": 6443.0, "same": true}, c.Charts[0].Values)
+	values, err := c.Charts[0].ValuesAt("lb.example.com")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"k8sServiceHost": "lb.example.com", "k8sServicePort": 6443.0, "same": true}, values)
+
+	text := strings.Replace(manifests.Read(t, "../../../../configs/quickstart.yaml"), "  sshKeyName: \"\"",
+		"  controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  sshKeyName: \"\"", 1)
+	c, err = loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(text + chartOf(template))}}, input.LoadOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "api.example.com", c.Charts[0].Values["k8sServiceHost"])
+	assert.Nil(t, c.Charts[0].ValuesAt, "the manifest sets the address")
+
+	text = manifests.Read(t, "../../../../configs/eks.yaml")
+	trimmed := strings.ReplaceAll(template, "controlPlaneEndpoint.host }}\n    k8s", "controlPlaneEndpoint.host | trimPrefix \"https://\" }}\n    k8s")
+	c, err = loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(text + chartOf(trimmed))}}, input.LoadOptions{})
+	require.NoError(t, err)
+	values, err = c.Charts[0].ValuesAt("ABC.gr7.us-east-1.eks.amazonaws.com")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"k8sServiceHost": "ABC.gr7.us-east-1.eks.amazonaws.com", "k8sServicePort": 443.0, "same": true}, values)
 }

@@ -27,6 +27,9 @@ const controllersSet = "controllers set it"
 // writtenByCAPA is the remark about fields that CAPA's controllers write.
 const writtenByCAPA = "Cluster API Provider AWS writes what it has found"
 
+// setByEKS is the remark about the endpoint of EKS, which CAPA's controllers write too.
+const setByEKS = "EKS sets the endpoint of the API server"
+
 // pauses is the remark about fields that pause controllers.
 const pauses = "it pauses Cluster API's controllers, which this program does not run"
 
@@ -116,7 +119,7 @@ func ofPools() []unsupportedField {
 		pool     = []string{manifest.KindPool}
 	)
 	return []unsupportedField{
-		{endpoint, "spec.controlPlaneEndpoint", "", false, "EKS sets the endpoint of the API server"},
+		{endpoint, "spec.controlPlaneEndpoint", "", false, setByEKS},
 		{pool, "spec.providerIDList", "", false, controllersSet},
 		{pool, "spec.minReadySeconds", "", false, ""},
 		{pool, "spec.template.spec.failureDomain", "", false, "use failureDomains of the pool"},
@@ -191,7 +194,7 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 			continue
 		}
 		for _, path := range sortedPaths(o, row.path, index) {
-			value := o.ValueAt(path)
+			value, row := o.ValueAt(path), row.found(o)
 			if isUnset(path, value, row.refuse) || row.value != "" && fmt.Sprint(value) != row.value {
 				continue
 			}
@@ -216,10 +219,20 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 	}
 }
 
+// found returns the row for a VPC that exists: CAPA writes its carrier gateway and its pool of IPv6 addresses into the manifest, with the ID
+// of the VPC (pkg/cloud/services/network/carriergateways.go and vpc.go of v2.13.0). Even those of Amazon have a pool.
+func (row unsupportedField) found(o *manifest.Entry) unsupportedField {
+	written := row.path == "spec.network.vpc.carrierGatewayId" || row.path == "spec.network.vpc.ipv6.poolId"
+	if written && !manifest.IsZero(o.ValueAt("spec.network.vpc.id")) {
+		row.refuse, row.remark = false, writtenByCAPA
+	}
+	return row
+}
+
 // isReason reports whether the remark about a field says why it has no effect, here and with Cluster API.
 func isReason(remark string) bool {
 	return slices.ContainsFunc([]string{
-		controllersSet, writtenByCAPA, pauses, "Cluster API has removed it", "Cluster API ignores it too", "Cluster API Provider AWS ignores it too",
+		controllersSet, writtenByCAPA, setByEKS, pauses, "Cluster API has removed it", "Cluster API ignores it too", "Cluster API Provider AWS ignores it too",
 	}, func(reason string) bool { return strings.HasPrefix(remark, reason) })
 }
 

@@ -58,7 +58,9 @@ func (c *checks) checkBalancerRules() {
 			c.warnOfClassic(path, lb)
 		}
 	}
-	c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
+	if !c.managed {
+		c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
+	}
 	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
 		c.fail(c.infra.Problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
 	}
@@ -91,14 +93,14 @@ func (c *checks) checkHost(o *manifest.Entry, path, host string) {
 	if _, err := netip.ParseAddr(host); host == "" || err == nil {
 		if host != "" && strings.Contains(host, ":") {
 			c.fail(o.Problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
-		} else if why := c.unreachable(host); why != "" && c.wantsLoadBalancer() { // it is "" for EKS
+		} else if why := c.unreachable(host); why != "" && c.wantsLoadBalancer() {
 			c.fail(o.Problem(path, why+": nobody would reach the API server", "remove it to use the name of the load balancer"))
 		}
 		return
 	}
 	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
 		fix := "change it"
-		if !c.managed && c.wantsLoadBalancer() {
+		if c.wantsLoadBalancer() {
 			fix += ", or remove it to use the name of the load balancer"
 		}
 		c.fail(o.Problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), fix))

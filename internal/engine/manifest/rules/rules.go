@@ -40,7 +40,9 @@ func (c *checks) checkWhole(cluster *manifest.Entry) {
 		if ami := c.cluster.Infra.Spec.Bastion.AMI; ami != "" {
 			c.checkID(c.infra, "spec.bastion.ami", ami, "ami", "an image")
 		}
-		c.checkHost(cluster, "spec.controlPlaneEndpoint.host", c.cluster.Object.Spec.ControlPlaneEndpoint.Host)
+		if !c.managed { // that of EKS has no effect, and CAPA writes it with https://
+			c.checkHost(cluster, "spec.controlPlaneEndpoint.host", c.cluster.Object.Spec.ControlPlaneEndpoint.Host)
+		}
 		if port := c.cluster.Object.Spec.ClusterNetwork.APIServerPort; port < 0 || port > mostPort {
 			c.fail(cluster.Problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
 		}

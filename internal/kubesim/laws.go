@@ -121,7 +121,7 @@ func broken(in Object, path, before string, wrong func(any, Object) string) stri
 func podOf(o Object) (Object, string) {
 	path := map[string]string{
 		"Pod": "spec", "CronJob": "spec.jobTemplate.spec.template.spec", "Deployment": "spec.template.spec", "DaemonSet": "spec.template.spec",
-		"StatefulSet": "spec.template.spec", "ReplicaSet": "spec.template.spec", "Job": "spec.template.spec",
+		"StatefulSet": "spec.template.spec", "ReplicaSet": "spec.template.spec", "Job": "spec.template.spec", "ReplicationController": "spec.template.spec",
 	}[text(o, "kind")]
 	if group, _, _ := strings.Cut(text(o, "apiVersion"), "/"); path == "" || !slices.Contains([]string{"v1", "apps", "batch"}, group) {
 		return nil, ""

@@ -15,21 +15,8 @@ import (
 // laws are the rules about kinds: those of pkg/apis/*/validation and of the strategies in pkg/registry of Kubernetes 1.34.
 func laws() []law {
 	return slices.Concat(
-		workloadLaws(),
-		rolloutLaws(),
-		jobLaws(),
-		networkLaws(),
-		serviceLaws(),
-		ingressLaws(),
-		policyLaws(),
-		storageLaws(),
-		volumeKindLaws(),
-		quotaLaws(),
-		scalingLaws(),
-		rightsLaws(),
-		hookLaws(),
-		serverLaws(),
-		otherLaws(),
+		workloadLaws(), rolloutLaws(), jobLaws(), networkLaws(), serviceLaws(), ingressLaws(), policyLaws(), storageLaws(), volumeKindLaws(),
+		quotaLaws(), scalingLaws(), rightsLaws(), hookLaws(), definedLaws(), flowLaws(), serverLaws(), otherLaws(),
 	)
 }
 
@@ -37,8 +24,16 @@ func workloadLaws() []law {
 	return []law{
 		{"Deployment DaemonSet StatefulSet ReplicaSet", "spec.selector", podSelector},
 		{"Deployment DaemonSet StatefulSet ReplicaSet", "spec.selector.matchExpressions[]", requirement},
-		{"Deployment DaemonSet StatefulSet ReplicaSet Job", "spec.template.metadata.labels", marked},
-		{"Deployment StatefulSet ReplicaSet", "spec.replicas", counted},
+		{"Deployment DaemonSet StatefulSet ReplicaSet ReplicationController Job", "spec.template.metadata.labels", marked},
+		{"Deployment StatefulSet ReplicaSet ReplicationController", "spec.replicas", counted},
+		{"ReplicationController", "spec.selector", func(v any, in Object) string {
+			wanted, _ := v.(Object)
+			given, _ := value(in, "template", "metadata", "labels").(Object)
+			if !selects(Object{"matchLabels": wanted}, given) {
+				return "Invalid value: `selector` does not match template `labels`"
+			}
+			return ""
+		}},
 		{"Deployment", "spec.strategy.type", among("Recreate", "RollingUpdate")},
 		{"Deployment", "spec.strategy.rollingUpdate", recreated},
 		{"Deployment", "spec.strategy.rollingUpdate.maxUnavailable", rollingUpdate},

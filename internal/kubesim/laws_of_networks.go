@@ -35,6 +35,12 @@ func serviceLaws() []law {
 		{service, "spec.internalTrafficPolicy", among("Cluster", "Local")},
 		{service, "spec.trafficDistribution", among("PreferClose", "PreferSameNode", "PreferSameZone")},
 		{service, "spec.ipFamilies[]", among("IPv4", "IPv6")},
+		{service, "spec.ipFamilies", func(v any, _ Object) string {
+			if all, _ := v.([]any); len(all) == 2 && all[0] == all[1] {
+				return fmt.Sprintf("[1]: Duplicate value: %q", all[1])
+			}
+			return ""
+		}},
 		{service, "spec.clusterIPs", func(v any, in Object) string {
 			if !isEmpty(v) && isEmpty(in["clusterIP"]) {
 				return "Invalid value: must be empty when `clusterIP` is not specified"

@@ -141,7 +141,10 @@ func containerLaws(pod, o Object) []law {
 		{path: "ports[].name", wrong: portNumber},
 		{path: "ports", wrong: distinct("name")},
 		{path: "ports[].hostPort", wrong: func(v any, in Object) string {
-			if v != nil && pod["hostNetwork"] == true && v != in["containerPort"] {
+			if n, is := number(v); !is || n == 0 {
+				return ""
+			}
+			if pod["hostNetwork"] == true && v != in["containerPort"] {
 				return fmt.Sprintf("Invalid value: %v: must match `containerPort` when `hostNetwork` is true", v)
 			}
 			return portNumber(v, in)

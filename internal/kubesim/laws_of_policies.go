@@ -141,11 +141,16 @@ func hookLaws() []law {
 			if slices.Contains(all, any("*/*")) {
 				return wildcard([]any{"*", len(all)}[:min(2, len(all))], nil)
 			}
-			whole := slices.DeleteFunc(slices.Clone(all), func(x any) bool { s, _ := x.(string); return strings.Contains(s, "/") })
-			if len(all) > 0 && len(whole) == 0 {
-				return ""
+			last := "*" // without a subresource: the API server looks at no other
+			for _, x := range all {
+				if s, _ := x.(string); !strings.Contains(s, "/") {
+					last = s
+				}
 			}
-			return wildcard(whole, nil)
+			if slices.Contains(all, any("*")) && last != "*" {
+				return "Invalid value: if '*' is present, must not specify other resources without subresources"
+			}
+			return needed(v, nil)
 		}},
 		{kinds, called + "url", func(v any, _ Object) string {
 			if s, is := v.(string); is && strings.ContainsAny(s, "?#@") {
@@ -176,9 +181,42 @@ func wildcard(v any, _ Object) string {
 	return ""
 }
 
+// definedLaws are more rules about the names of kinds that users define, and about policies of admission.
+func definedLaws() (all []law) {
+	const definition, names = "CustomResourceDefinition", "spec.names."
+	name := func(v any, _ Object) string {
+		if s, is := v.(string); is && !regex.Of(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(s) {
+			return fmt.Sprintf("Invalid value: %q: a DNS-1035 label must start with an alphabetic character", s)
+		}
+		return ""
+	}
+	for _, field := range []string{names + "plural", names + "singular", names + "shortNames[]", "spec.versions[].name"} {
+		all = append(all, law{definition, field, name})
+	}
+	for _, field := range []string{names + "kind", names + "listKind"} {
+		all = append(all, law{definition, field, func(v any, in Object) string {
+			s, is := v.(string)
+			if !is {
+				return ""
+			}
+			return name(strings.ToLower(s), in)
+		}})
+	}
+	const policy, rules = "ValidatingAdmissionPolicy", "spec.matchConstraints.resourceRules[]."
+	for _, field := range []string{"operations", "apiGroups", "apiVersions"} {
+		all = append(all, law{policy, rules + field, wildcard})
+	}
+	return append(all,
+		law{definition, names + "kind", needed},
+		law{policy, rules + "operations[]", among("*", "CONNECT", "CREATE", "DELETE", "UPDATE")},
+		law{policy, rules + "resources", needed},
+		law{policy, rules + "scope", among("*", "Cluster", "Namespaced")},
+	)
+}
+
 const levels, flows, signing = "PriorityLevelConfiguration", "FlowSchema", "CertificateSigningRequest"
 
-// serverLaws are the rules about objects that the API server itself reads.
+// serverLaws are the rules about other objects that the API server itself reads, and about a few more kinds.
 func serverLaws() []law {
 	const registration = "APIService"
 	return []law{
@@ -196,6 +234,38 @@ func serverLaws() []law {
 		{registration, "spec.versionPriority", between(1, 1000)},
 		{registration, "spec.service.name", needed},
 		{registration, "spec.service.namespace", needed},
+		{signing, "spec.usages", needed},
+		{signing, "spec.signerName", func(v any, _ Object) string {
+			if s, _ := v.(string); !regex.Of(`^[a-z0-9-]+(\.[a-z0-9-]+)+/.+$`).MatchString(s) {
+				return fmt.Sprintf("Invalid value: %q: must be a fully qualified domain and path of the form 'example.com/signer-name'", s)
+			}
+			return ""
+		}},
+		{signing, "spec.request", func(v any, _ Object) string {
+			s, _ := v.(string)
+			if data, err := base64.StdEncoding.DecodeString(s); err != nil || !strings.Contains(string(data), "CERTIFICATE REQUEST") {
+				return "Invalid value: PEM block type must be CERTIFICATE REQUEST"
+			}
+			return ""
+		}},
+		{"Lease", "spec.leaseTransitions", counted},
+		{"PriorityClass", "preemptionPolicy", among("Never", "PreemptLowerPriority")},
+		{"ConfigMap", "data", func(v any, in Object) string {
+			all, _ := v.(Object)
+			for name := range all {
+				if value(in, "binaryData", name) != nil {
+					return fmt.Sprintf("[%s]: Invalid value: %q: duplicate of key present in binaryData", name, name)
+				}
+			}
+			return ""
+		}},
+		{"Secret", "type", credentials},
+	}
+}
+
+// flowLaws are the rules about how many requests the API server serves at once.
+func flowLaws() []law {
+	return []law{
 		{levels, "spec.type", func(v any, _ Object) string {
 			if v == "Exempt" {
 				return "Invalid value: must be 'Exempt' if and only if `name` is 'exempt'"
@@ -226,32 +296,6 @@ func serverLaws() []law {
 			}
 			return ""
 		}},
-		{signing, "spec.usages", needed},
-		{signing, "spec.signerName", func(v any, _ Object) string {
-			if s, _ := v.(string); !regex.Of(`^[a-z0-9-]+(\.[a-z0-9-]+)+/.+$`).MatchString(s) {
-				return fmt.Sprintf("Invalid value: %q: must be a fully qualified domain and path of the form 'example.com/signer-name'", s)
-			}
-			return ""
-		}},
-		{signing, "spec.request", func(v any, _ Object) string {
-			s, _ := v.(string)
-			if data, err := base64.StdEncoding.DecodeString(s); err != nil || !strings.Contains(string(data), "CERTIFICATE REQUEST") {
-				return "Invalid value: PEM block type must be CERTIFICATE REQUEST"
-			}
-			return ""
-		}},
-		{"Lease", "spec.leaseTransitions", counted},
-		{"PriorityClass", "preemptionPolicy", among("Never", "PreemptLowerPriority")},
-		{"ConfigMap", "data", func(v any, in Object) string {
-			all, _ := v.(Object)
-			for name := range all {
-				if value(in, "binaryData", name) != nil {
-					return fmt.Sprintf("[%s]: Invalid value: %q: duplicate of key present in binaryData", name, name)
-				}
-			}
-			return ""
-		}},
-		{"Secret", "type", credentials},
 	}
 }
 

@@ -23,7 +23,12 @@ func (c *check) hookRule(at string, r *admissionv1.RuleWithOperations) {
 	c.allOrSome(at+"apiGroups", r.APIGroups, "apps")
 	c.allOrSome(at+"apiVersions", r.APIVersions, "v1")
 	c.when(len(r.Resources) == 0, at+"resources", "a value is required", "write one such as [pods]")
-	whole := slices.ContainsFunc(r.Resources, func(s string) bool { return s != "*" && !strings.Contains(s, "/") })
+	whole := false // the API server looks at the last one only
+	for _, s := range r.Resources {
+		if !strings.Contains(s, "/") {
+			whole = s != "*"
+		}
+	}
 	c.when(slices.Contains(r.Resources, "*/*") && len(r.Resources) > 1, at+"resources", "*/* are all resources, and others are beside it", "remove the others")
 	c.when(slices.Contains(r.Resources, "*") && whole, at+"resources", "* are all resources, and others are beside it", "remove the others")
 	isOneOf(c, at+"scope", r.Scope, admissionv1.ClusterScope, admissionv1.NamespacedScope, admissionv1.AllScopes)

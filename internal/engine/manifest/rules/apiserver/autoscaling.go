@@ -92,6 +92,9 @@ func (c *check) metric(at string, m *autoscalingv2.MetricSpec) {
 	case m.ContainerResource != nil:
 		c.need(at+".containerResource.name", string(m.ContainerResource.Name))
 		c.need(at+".containerResource.container", m.ContainerResource.Container)
+		if name := m.ContainerResource.Container; name != "" {
+			c.label(at+".containerResource.container", name)
+		}
 		c.share(at+".containerResource.target", &m.ContainerResource.Target)
 	case m.Pods != nil:
 		c.named(at+".pods.metric.name", m.Pods.Metric.Name)

@@ -126,4 +126,11 @@ type setting struct {
 	set  bool
 }
 
+// distinct refuses a list in which two items have the same name. A server-side apply tells the items apart by their names.
+func (c *check) distinct(field string, names []string) {
+	for i, name := range names {
+		c.when(slices.Contains(names[:i], name) && name != "", field, fmt.Sprintf("two items have the key %s", name), "change or remove one of them")
+	}
+}
+
 func yes(b *bool) bool { return b != nil && *b }

@@ -36,11 +36,12 @@ func (c *check) inside(field, path string) {
 }
 
 func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host bool) {
-	names := map[string]bool{}
+	names, keys := map[string]bool{}, []string{}
 	for i, p := range ports {
 		field := fmt.Sprintf("%sports[%d].", at, i)
 		c.port(field+"containerPort", intstr.FromInt32(p.ContainerPort), false)
 		c.port(field+"hostPort", intstr.FromInt32(p.HostPort), true)
+		keys = append(keys, fmt.Sprintf("%d/%s", p.ContainerPort, cmp.Or(p.Protocol, corev1.ProtocolTCP)))
 		oneOf(c, field+"protocol", p.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
 		if p.Name != "" {
 			c.port(field+"name", intstr.FromString(p.Name), false)
@@ -54,6 +55,7 @@ func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host boo
 			c.refuse(field+"hostPort", what, "give both the same port, or remove it")
 		}
 	}
+	c.distinct(at+"ports", keys)
 }
 
 // variables checks environment variables. Two with the same name are refused, because the name is the key of the list in a server-side apply.

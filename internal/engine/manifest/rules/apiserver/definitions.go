@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	invalid "k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/jsonpath"
 	kjson "sigs.k8s.io/json"
@@ -27,6 +28,7 @@ func (c *check) definition(o *apiextensionsv1.CustomResourceDefinition) {
 		c.refuse("metadata.annotations", "the group "+o.Spec.Group+" belongs to Kubernetes, which demands "+apiextensionsv1.KubeAPIApprovedAnnotation,
 			`use a group of your own, or set it to "unapproved, WHY"`)
 	}
+	c.definedNames(&o.Spec.Names)
 	if o.Spec.Scope == "" {
 		c.need("spec.scope", "")
 	}
@@ -44,7 +46,22 @@ func (c *check) definition(o *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
+// definedNames checks the names of a kind (ValidateCustomResourceDefinitionNames). Those of the kind and its list may have capital letters.
+func (c *check) definedNames(n *apiextensionsv1.CustomResourceDefinitionNames) {
+	c.need("spec.names.plural", n.Plural)
+	c.need("spec.names.kind", n.Kind)
+	for field, name := range map[string]string{"kind": strings.ToLower(n.Kind), "listKind": strings.ToLower(n.ListKind), "plural": n.Plural, "singular": n.Singular} {
+		if name != "" {
+			c.invalid("spec.names."+field, name, validation.IsDNS1035Label(name))
+		}
+	}
+	for i, name := range n.ShortNames {
+		c.invalid(fmt.Sprintf("spec.names.shortNames[%d]", i), name, validation.IsDNS1035Label(name))
+	}
+}
+
 func (c *check) versionOfDefinition(at string, v *apiextensionsv1.CustomResourceDefinitionVersion) {
+	c.invalid(at+"name", v.Name, validation.IsDNS1035Label(v.Name))
 	for i, column := range v.AdditionalPrinterColumns {
 		where := fmt.Sprintf("%sadditionalPrinterColumns[%d].", at, i)
 		c.need(where+"type", column.Type)

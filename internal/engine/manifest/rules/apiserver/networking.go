@@ -132,6 +132,9 @@ func (c *check) ingressClass(o *networkingv1.IngressClass) {
 		return
 	}
 	const at = "spec.parameters."
+	if p.APIGroup != nil {
+		c.subdomain(at+"apiGroup", *p.APIGroup)
+	}
 	c.reference(at, p.Kind, p.Name)
 	scope := networkingv1.IngressClassParametersReferenceScopeCluster
 	if p.Scope != nil {
@@ -151,6 +154,7 @@ func (c *check) networkPolicy(o *networkingv1.NetworkPolicy) {
 	const most = 2
 	c.when(len(o.Spec.PolicyTypes) > most, "spec.policyTypes", "are more than Ingress and Egress", "write each of them once")
 	for i, t := range o.Spec.PolicyTypes {
+		c.need(fmt.Sprintf("spec.policyTypes[%d]", i), string(t))
 		oneOf(c, fmt.Sprintf("spec.policyTypes[%d]", i), t, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	}
 	for i, r := range o.Spec.Ingress {
@@ -225,6 +229,9 @@ func (c *check) endpointSlice(o *discoveryv1.EndpointSlice) {
 	c.need("addressType", string(o.AddressType))
 	oneOf(c, "addressType", o.AddressType, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN)
 	for i, e := range o.Endpoints {
+		if e.Hostname != nil {
+			c.label(fmt.Sprintf("endpoints[%d].hostname", i), *e.Hostname)
+		}
 		field := fmt.Sprintf("endpoints[%d].addresses", i)
 		c.when(len(e.Addresses) == 0, field, "at least one address is required", "add it")
 		for j, text := range e.Addresses {

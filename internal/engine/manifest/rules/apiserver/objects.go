@@ -37,6 +37,8 @@ import (
 // object applies the rules of the kind of an object.
 func (c *check) object(o runtime.Object) {
 	switch o := o.(type) {
+	case *corev1.ReplicationController:
+		c.controller(&o.Spec)
 	case *corev1.Pod, *appsv1.Deployment, *appsv1.DaemonSet, *appsv1.StatefulSet, *appsv1.ReplicaSet, *batchv1.Job, *batchv1.CronJob:
 		c.workload(o)
 	case *corev1.Service:
@@ -152,11 +154,16 @@ func (c *check) fits(size int) {
 func (c *check) webhooks(o runtime.Object) {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
+		names := make([]string, len(o.Webhooks))
 		for i := range o.Webhooks {
 			c.webhook(fmt.Sprintf("webhooks[%d].", i), &o.Webhooks[i])
+			names[i] = o.Webhooks[i].Name
 		}
+		c.distinct("webhooks", names)
 	case *admissionv1.MutatingWebhookConfiguration:
+		names := make([]string, len(o.Webhooks))
 		for i, w := range o.Webhooks {
+			names[i] = w.Name
 			isOneOf(
 				c,
 				fmt.Sprintf("webhooks[%d].reinvocationPolicy", i),
@@ -170,6 +177,7 @@ func (c *check) webhooks(o runtime.Object) {
 				TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 			})
 		}
+		c.distinct("webhooks", names)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		c.policy(o)
 	case *admissionv1.ValidatingAdmissionPolicyBinding:
@@ -251,7 +259,11 @@ func (c *check) secret(o *corev1.Secret) {
 		c.refuse(fmt.Sprintf("metadata.annotations[%s]", corev1.ServiceAccountNameKey), "a Secret of this type needs it", "set it to the name of the service account")
 	}
 	if o.Type == corev1.SecretTypeBasicAuth {
-		has := func(key string) bool { return o.Data[key] != nil || o.StringData[key] != "" }
+		has := func(key string) bool {
+			_, data := o.Data[key]
+			_, text := o.StringData[key]
+			return data || text
+		}
 		missing := !has(corev1.BasicAuthUsernameKey) && !has(corev1.BasicAuthPasswordKey)
 		c.when(missing, "data[username]", "a Secret of this type has a username or a password", "add one of them, or use the type Opaque")
 	}

@@ -14,6 +14,7 @@ import (
 // settings checks the settings of a pod that are not about its containers and volumes.
 func (c *check) settings(at string, pod *corev1.PodSpec) {
 	c.names(at, pod)
+	c.keysOf(at, pod)
 	c.resolver(at+"dnsConfig.", pod.DNSConfig)
 	for i, a := range pod.HostAliases {
 		field := fmt.Sprintf("%shostAliases[%d].", at, i)
@@ -36,6 +37,23 @@ func (c *check) settings(at string, pod *corev1.PodSpec) {
 	c.podSecurity(at, pod)
 	c.hostUsers(at, pod)
 	c.system(at, pod)
+}
+
+// keysOf refuses lists of a pod with two items of the same key.
+func (c *check) keysOf(at string, pod *corev1.PodSpec) {
+	hosts, secrets, claims := []string{}, []string{}, []string{}
+	for _, a := range pod.HostAliases {
+		hosts = append(hosts, a.IP)
+	}
+	for _, s := range pod.ImagePullSecrets {
+		secrets = append(secrets, s.Name)
+	}
+	for _, r := range pod.ResourceClaims {
+		claims = append(claims, r.Name)
+	}
+	c.distinct(at+"hostAliases", hosts)
+	c.distinct(at+"imagePullSecrets", secrets)
+	c.distinct(at+"resourceClaims", claims)
 }
 
 // names checks the names that a pod has, and those of other objects.

@@ -46,6 +46,9 @@ func (c *check) policy(o *admissionv1.ValidatingAdmissionPolicy) {
 	if s.FailurePolicy != nil {
 		oneOf(c, "spec.failurePolicy", *s.FailurePolicy, admissionv1.Fail, admissionv1.Ignore)
 	}
+	if s.MatchConstraints != nil {
+		c.matched("spec.matchConstraints.", s.MatchConstraints)
+	}
 	c.conditions("spec.matchConditions", s.MatchConditions, s.ParamKind != nil)
 	compiler, err := policies.NewCompositedCompiler(admissionEnvironment())
 	if err != nil {
@@ -77,6 +80,18 @@ func (c *check) policy(o *admissionv1.ValidatingAdmissionPolicy) {
 	for i, a := range s.AuditAnnotations {
 		c.compile(compiler, fmt.Sprintf("spec.auditAnnotations[%d].valueExpression", i), a.ValueExpression, variables, cel.StringType, cel.NullType)
 	}
+}
+
+// matched checks which requests a policy is about.
+func (c *check) matched(at string, m *admissionv1.MatchResources) {
+	for i := range m.ResourceRules {
+		c.hookRule(fmt.Sprintf("%sresourceRules[%d].", at, i), &m.ResourceRules[i].RuleWithOperations)
+	}
+	for i := range m.ExcludeResourceRules {
+		c.hookRule(fmt.Sprintf("%sexcludeResourceRules[%d].", at, i), &m.ExcludeResourceRules[i].RuleWithOperations)
+	}
+	c.ruleSelectors(at, m.NamespaceSelector, m.ObjectSelector)
+	isOneOf(c, at+"matchPolicy", m.MatchPolicy, admissionv1.Exact, admissionv1.Equivalent)
 }
 
 // conditions checks the conditions of a policy or a webhook. They may not use the variables of a policy.

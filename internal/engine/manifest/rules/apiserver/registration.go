@@ -88,6 +88,7 @@ func (c *check) flowSchema(o *flowcontrolv1.FlowSchema) {
 		c.when(n == first && o.Name != "exempt", "spec.matchingPrecedence", "1 is only for the object with the name exempt", "use a larger number")
 	}
 	c.need("spec.priorityLevelConfiguration.name", s.PriorityLevelConfiguration.Name)
+	c.subdomain("spec.priorityLevelConfiguration.name", s.PriorityLevelConfiguration.Name)
 	for i, r := range s.Rules {
 		at := fmt.Sprintf("spec.rules[%d]", i)
 		c.when(len(r.Subjects) == 0, at+".subjects", "at least one subject is required", "add one")

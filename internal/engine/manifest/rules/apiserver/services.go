@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,12 +95,7 @@ func (c *check) endpoint(field, text string) {
 func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	before := len(c.found)
 	c.serviceAddress("spec.clusterIP", s.ClusterIP)
-	open := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
-	c.when(
-		s.ClusterIP == corev1.ClusterIPNone && open, "spec.clusterIPs[0]", fmt.Sprintf("a Service of the type %s needs an address, and clusterIP is None", s.Type),
-		"remove clusterIP, or the type",
-	)
-	c.when(s.ClusterIP == "" && len(s.ClusterIPs) > 0, "spec.clusterIPs", "clusterIP is missing", "set it to the first of them, or remove them")
+	c.noAddress(s)
 	if len(s.ClusterIPs) > 0 && s.ClusterIP != "" && s.ClusterIPs[0] != s.ClusterIP {
 		c.refuse("spec.clusterIPs[0]", fmt.Sprintf("%s is not clusterIP, %s", s.ClusterIPs[0], s.ClusterIP), "remove one of them")
 	}
@@ -124,9 +120,30 @@ func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	if policy == corev1.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
 		c.refuse("spec.ipFamilyPolicy", "two families need another one", "write PreferDualStack or RequireDualStack")
 	}
+	c.families(s.IPFamilies)
 	if len(c.found) == before {
 		c.familiesOfServer(s, policy)
 	}
+}
+
+// families checks the names of IP families.
+func (c *check) families(all []corev1.IPFamily) {
+	for i, family := range all {
+		field := fmt.Sprintf("spec.ipFamilies[%d]", i)
+		c.need(field, string(family))
+		oneOf(c, field, family, corev1.IPv4Protocol, corev1.IPv6Protocol)
+		c.when(slices.Contains(all[:i], family), field, fmt.Sprintf("%s is there twice", family), "remove one of them")
+	}
+}
+
+// noAddress refuses a Service without the address that it needs.
+func (c *check) noAddress(s *corev1.ServiceSpec) {
+	open := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+	c.when(
+		s.ClusterIP == corev1.ClusterIPNone && open, "spec.clusterIPs[0]", fmt.Sprintf("a Service of the type %s needs an address, and clusterIP is None", s.Type),
+		"remove clusterIP, or the type",
+	)
+	c.when(s.ClusterIP == "" && len(s.ClusterIPs) > 0, "spec.clusterIPs", "clusterIP is missing", "set it to the first of them, or remove them")
 }
 
 // familiesOfServer refuses IP families that the cluster does not have. Headless Services without a selector may have any family.
@@ -139,7 +156,6 @@ func (c *check) familiesOfServer(s *corev1.ServiceSpec, policy corev1.IPFamilyPo
 		has[familyOf(b.Addr())] = true
 	}
 	for i, family := range s.IPFamilies {
-		oneOf(c, fmt.Sprintf("spec.ipFamilies[%d]", i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)
 		if !has[family] {
 			c.refuse(
 				fmt.Sprintf("spec.ipFamilies[%d]", i),

@@ -117,7 +117,9 @@ func (c *check) storageClass(o *storagev1.StorageClass) {
 	c.provisioner("provisioner", o.Provisioner)
 	_, nameless := o.Parameters[""]
 	c.when(nameless, "parameters", "a parameter has no name", "remove it, or name it")
-	isOneOf(c, "reclaimPolicy", o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
+	if o.ReclaimPolicy != nil {
+		oneOf(c, "reclaimPolicy", *o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
+	}
 	isOneOf(c, "volumeBindingMode", o.VolumeBindingMode, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)
 	for i, t := range o.AllowedTopologies {
 		for j, e := range t.MatchLabelExpressions {

@@ -94,6 +94,21 @@ func (c *check) deadlines(s *appsv1.DeploymentSpec) {
 	)
 }
 
+// controller checks a ReplicationController, whose selector is by default the labels of its pods.
+func (c *check) controller(s *corev1.ReplicationControllerSpec) {
+	c.notNegative("spec.replicas", s.Replicas)
+	c.notNegative("spec.minReadySeconds", &s.MinReadySeconds)
+	if s.Template == nil {
+		c.need("spec.template", "")
+		return
+	}
+	selector := s.Selector
+	if len(selector) == 0 {
+		selector = s.Template.Labels
+	}
+	c.template(&metav1.LabelSelector{MatchLabels: selector}, s.Template, nil)
+}
+
 // barePod checks what the API server permits in templates of pods only.
 func (c *check) barePod(s *corev1.PodSpec) {
 	for i := range s.InitContainers {

@@ -151,7 +151,7 @@ func failureRule(r Object, containers []any) string {
 	if name := codes["containerName"]; name != nil && !slices.Contains(containers, name) {
 		return fmt.Sprintf(".onExitCodes.containerName: Invalid value: %q: must be one of the container or initContainer names in the pod template", name)
 	}
-	last, values := -1.0, codes["values"]
+	last, values := float64(-largest32), codes["values"]
 	list, _ := values.([]any)
 	for _, x := range list {
 		n, _ := number(x)

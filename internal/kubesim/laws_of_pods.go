@@ -65,7 +65,9 @@ func podLaws() []law {
 			return ""
 		}},
 		{path: "volumes[]", wrong: func(v any, _ Object) string {
-			if o, _ := v.(Object); len(o) > 2 {
+			if o, _ := v.(Object); o["image"] != nil {
+				return "" // it is dropped, unless a feature gate is on
+			} else if len(o) > 2 {
 				return "Forbidden: may not specify more than 1 volume type"
 			} else if !isLabel(text(o, "name")) {
 				return fmt.Sprintf("name: Invalid value: %q: a lowercase RFC 1123 label", text(o, "name"))
@@ -138,7 +140,12 @@ func containerLaws(pod, o Object) []law {
 			return portNumber(v, in)
 		}},
 		{path: "ports[].protocol", wrong: among("SCTP", "TCP", "UDP")},
-		{path: "ports[].name", wrong: portNumber},
+		{path: "ports[].name", wrong: func(v any, in Object) string {
+			if isEmpty(v) {
+				return ""
+			}
+			return portNumber(v, in)
+		}},
 		{path: "ports", wrong: distinct("name")},
 		{path: "ports[].hostPort", wrong: func(v any, in Object) string {
 			if n, is := number(v); !is || n == 0 {

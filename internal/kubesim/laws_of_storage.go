@@ -111,6 +111,9 @@ func quotaLaws() []law {
 			if v == claim && value(in, "min", "storage") == nil && value(in, "max", "storage") == nil {
 				return "limits: Required value: either minimum or maximum storage value is required, but neither was provided"
 			}
+			if s, _ := v.(string); strings.Contains(s, "/") {
+				return ""
+			}
 			return among("Container", "Pod", claim)(v, in)
 		}},
 		{rangeKind, "spec.limits", distinct("type")},
@@ -135,6 +138,9 @@ func hardLimits(v any, _ Object) string {
 			return fmt.Sprintf("[%s]: Invalid value: %q: must be a standard resource for quota", name, name)
 		}
 		n, err := quantity.ParseQuantity(fmt.Sprint(x))
+		if x == nil {
+			continue
+		}
 		if err != nil || n.Sign() < 0 || whole && n.MilliValue()%1000 != 0 {
 			return fmt.Sprintf("[%s]: Invalid value: %q: must be an integer", name, n.String())
 		}

@@ -123,7 +123,11 @@ func (c *Cluster) otherFamily(o Object) string {
 	if first := text(o, "spec", "clusterIP"); set && first != "" && len(given) > 0 && given[0] != first {
 		return "spec.clusterIPs[0]: Invalid value: first value must match `clusterIP`"
 	}
-	if policy := text(o, "spec", "ipFamilyPolicy"); (policy == "" || policy == "SingleStack") && max(len(families), len(given)) > 1 {
+	policy := text(o, "spec", "ipFamilyPolicy")
+	if policy == "" && text(o, "spec", "clusterIP") == "None" && isEmpty(value(o, "spec", "selector")) {
+		policy = "RequireDualStack" // is its default
+	}
+	if (policy == "" || policy == "SingleStack") && max(len(families), len(given)) > 1 {
 		return "spec.ipFamilyPolicy: Invalid value: must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
 	}
 	blocks := c.serviceBlocks()

@@ -55,6 +55,11 @@ func (c *check) policy(o *admissionv1.ValidatingAdmissionPolicy) {
 		return
 	}
 	variables := policies.OptionalVariableDeclarations{HasParams: s.ParamKind != nil, HasAuthorizer: true}
+	names := make([]string, len(s.Variables))
+	for i, v := range s.Variables {
+		names[i] = v.Name
+	}
+	c.distinct("spec.variables", names)
 	for i, v := range s.Variables {
 		at := fmt.Sprintf("spec.variables[%d].", i)
 		if !regex.Of(`^[_a-zA-Z][_a-zA-Z0-9]*$`).MatchString(v.Name) {

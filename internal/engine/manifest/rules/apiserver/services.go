@@ -117,7 +117,8 @@ func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 		policy = *s.IPFamilyPolicy
 	}
 	oneOf(c, "spec.ipFamilyPolicy", policy, corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)
-	if policy == corev1.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
+	anywhere := s.IPFamilyPolicy == nil && s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0 // then it is RequireDualStack by default
+	if !anywhere && policy == corev1.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
 		c.refuse("spec.ipFamilyPolicy", "two families need another one", "write PreferDualStack or RequireDualStack")
 	}
 	c.families(s.IPFamilies)

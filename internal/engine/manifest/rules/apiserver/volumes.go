@@ -21,6 +21,9 @@ func (c *check) volumes(at string, volumes []corev1.Volume) map[string]corev1.Vo
 			c.refuse(field+"name", "another volume has the name "+v.Name, "change one of them")
 		}
 		all[v.Name] = v.VolumeSource
+		if v.Image != nil {
+			continue // the API server drops it, unless a feature gate is on
+		}
 		c.label(field+"name", v.Name)
 		if of := sources(v.VolumeSource); len(of) > 1 {
 			c.refuse(field+of[1], "the volume is of another type, too: "+of[0], "make two volumes of it")

@@ -34,13 +34,13 @@ func refusedChanges() map[string]refusedObject {
 	return map[string]refusedObject{
 		"selector": {
 			strings.ReplaceAll(deployment, "APP", "a"), strings.ReplaceAll(deployment, "APP", "b"),
-			`Deployment default/a: Deployment.apps "a" is invalid: spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable; ` +
+			`Deployment default/a: spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable; ` +
 				"the API server does not permit this change of an existing object: set the old value back, or delete the object " +
 				"(kubectl delete deployment a -n default) and run again, which creates it again; its pods stop meanwhile",
 		},
 		"StorageClass": {
 			strings.ReplaceAll(class, "TYPE", "gp3"), strings.ReplaceAll(class, "TYPE", "gp2"),
-			`StorageClass fast: StorageClass.storage.k8s.io "fast" is invalid: parameters: Forbidden: updates to parameters are forbidden.; ` +
+			"StorageClass fast: parameters: Forbidden: updates to parameters are forbidden; " +
 				"the API server does not permit this change of an existing object: set the old value back, or delete the object " +
 				"(kubectl delete storageclass fast) and run again, which creates it again; volumes that exist stay as they are",
 		},
@@ -209,7 +209,7 @@ func TestMissingObjectsAreAsked(t *testing.T) {
 		"accepted": {yaml: configMapYAML},
 		"definition of somebody else": {
 			yaml: widgetYAML, before: func(c *kubesim.Cluster) { c.Put(time.Now(), definition("small")) },
-			refuses: `dir/mine.yaml:1): Widget a: Widget "a" is invalid: spec.size: Unsupported value: large; mend it`,
+			refuses: `dir/mine.yaml:1): Widget a: spec.size: Unsupported value: large; mend it`,
 		},
 		"definition that the run changes": {
 			yaml: yamlOf(t, definition("small", "large")) + "---\n" + widgetYAML, before: func(c *kubesim.Cluster) { c.Put(time.Now(), definition("small")) },

@@ -195,9 +195,10 @@ func (o AddonObject) said(err error) string {
 		}
 		return why
 	}
+	said := regex.Of(`^\S+ "[^"]*" is invalid: `).ReplaceAllString(err.Error(), "") // the title of the object comes before it
 	const most = 400
-	if len(err.Error()) <= most && !strings.Contains(err.Error(), "\n") || len(causes) == 0 {
-		return err.Error()
+	if len(said) <= most && !strings.Contains(said, "\n") || len(causes) == 0 {
+		return strings.TrimSuffix(said, ".")
 	}
 	var all []string
 	for _, cause := range causes {

@@ -179,7 +179,7 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 // only if trying again would not help.
 func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState, defined map[string]bool) error {
 	o := a.Objects[i]
-	switch _, err := k.Apply(ctx, o.object(), false); {
+	switch err := write(ctx, k, o, have.Seen[i]); {
 	case err == nil:
 		have.Seen[i] = a.wanted()
 		defined[o.Brings()] = true
@@ -191,12 +191,27 @@ func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *Addo
 	return nil
 }
 
+// write applies an object in the state seen.
+func write(ctx context.Context, k *kube.Client, o AddonObject, seen string) (err error) {
+	if seen != notRecorded {
+		_, err = k.Apply(ctx, o.object(), false)
+	}
+	if err == nil && o.expires() {
+		err = recordJob(ctx, k, o)
+	}
+	return err
+}
+
 // read reads the state of every object.
 func (a *Addons) read(ctx context.Context, k *kube.Client) (*AddonsState, error) {
 	have := &AddonsState{Name: a.Name, refusals: map[int]error{}}
 	var wrong []error
+	jobs := recorded{k: k}
 	for i, o := range a.Objects {
 		seen, err := a.compare(ctx, k, o)
+		if err == nil {
+			seen, err = jobs.state(ctx, a, o, seen)
+		}
 		var refusal *refusedError
 		switch {
 		case err == nil:

@@ -167,6 +167,9 @@ func waitsFor(ctx context.Context, k *kube.Client, o AddonObject) (string, error
 	}
 	live, err := at.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		if o.expires() { // it was there, and has run
+			return "", nil
+		}
 		return missing, nil
 	}
 	if err != nil {

@@ -36,6 +36,9 @@ func (d *Data) Refusal(ctx context.Context, c *cloud.Clients) string {
 	return refusal
 }
 
+// ForLinux reports whether the data are made here: they are for Linux.
+func (d *Data) ForLinux() bool { return d.Plain == nil }
+
 // Rejected is Refusal for one machine: those of a group have the same data.
 func (d *Data) Rejected() string {
 	switch {

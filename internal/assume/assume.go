@@ -267,7 +267,7 @@ func (a *assumption) hasSubnet(x cluster.Assumed) bool {
 		return a.EC2.Subnets[x.ID] != nil
 	}
 	for _, s := range a.EC2.Subnets {
-		if s.VPC == x.VPC && (x.CIDR != "" && s.CIDR == x.CIDR || x.CIDR == "" && hasTags(s.Tags, x.Tags)) {
+		if s.VPC == x.VPC && (x.CIDR != "" && s.CIDR == x.CIDR || x.CIDR == "" && hasTags(s.Tags, x.Tags) && (x.Zone == "" || x.Zone == s.Zone)) {
 			return true
 		}
 	}

@@ -2,10 +2,12 @@ package cloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -186,6 +189,22 @@ func NotSent(err error) bool {
 			new(*aws.MissingRegionError),
 		) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
 }
+
+// Local reports whether err is one of this program, from before any request: it is not part of a request or of its answer. A value that cannot be
+// made from what the program knows is such an error.
+func Local(err error) bool {
+	asked := errors.As(err, new(*smithy.OperationError)) || errors.As(err, new(*smithyhttp.RequestSendError)) ||
+		errors.As(err, new(*smithyhttp.ResponseError)) || errors.As(err, new(*smithy.CanceledError)) || errors.As(err, new(smithy.APIError)) ||
+		errors.As(err, new(apierrors.APIStatus)) || errors.As(err, new(*url.Error)) || errors.As(err, new(net.Error)) || errors.As(err, new(*json.SyntaxError)) ||
+		errors.As(err, new(*interruptedError))
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, kube.ErrNotKubernetes} {
+		asked = asked || errors.Is(err, end)
+	}
+	return !asked
+}
+
+// NoEffect reports whether the requests that ended with err have had no effect, and will have none: AWS has rejected the last one, or it was not sent.
+func NoEffect(err error) bool { return Rejected(err) || NotSent(err) || Local(err) }
 
 // Unconnected reports whether err says that there was no connection to send a request on:
 // the name of the host was not found, or the host did not accept the connection.

@@ -140,12 +140,13 @@ func Decode(data []byte, into any) error {
 		Kind string `json:"kind"`
 	}
 	if err := json.Unmarshal(data, &is); err != nil || is.Kind == "" {
-		return errNotKubernetes
+		return ErrNotKubernetes
 	}
 	return json.Unmarshal(data, into)
 }
 
-var errNotKubernetes = errors.New("this is not an answer of an API server: is there a proxy or a login page? Check the address of the server and HTTPS_PROXY")
+// ErrNotKubernetes is the error of an answer that is not one of an API server.
+var ErrNotKubernetes = errors.New("this is not an answer of an API server: is there a proxy or a login page? Check the address of the server and HTTPS_PROXY")
 
 // Ready returns nil if the API server reports that it is ready, and otherwise an error
 // with a short reason.
@@ -156,7 +157,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 	text, err := result.Raw()
 	if err == nil && strings.TrimSpace(string(text)) != "ok" { // https://kubernetes.io/docs/reference/using-api/health-checks/
-		err = errNotKubernetes
+		err = ErrNotKubernetes
 	}
 	return err
 }

@@ -29,6 +29,7 @@ type Image struct {
 	Ready                                              time.Time // pending before
 	Failure                                            string    // reason of the failure at that time; "": none
 	NoENA                                              bool      `json:",omitempty"` // it has no driver for the Elastic Network Adapter
+	Windows                                            bool      `json:",omitempty"`
 }
 
 // Device is a block device of an image.
@@ -120,6 +121,9 @@ func (svc *Service) imageOut(i *Image) types.Image {
 		BootMode: types.BootModeValues(i.BootMode), TpmSupport: types.TpmSupportValues(i.TPM), ImdsSupport: types.ImdsSupportValues(i.IMDS),
 		SriovNetSupport: core.Text(i.SRIOV), SourceImageId: core.Text(i.SourceImage), SourceImageRegion: core.Text(i.SourceRegion),
 		BlockDeviceMappings: core.Each(i.devices(), Device.out), Tags: tagsOut(i.Tags),
+	}
+	if i.Windows {
+		out.Platform, out.PlatformDetails = types.PlatformValuesWindows, aws.String("Windows")
 	}
 	if out.State == types.ImageStateFailed {
 		// The code is a guess, and not used by clients.

@@ -90,6 +90,9 @@ func misread(image *ec2.Image, data []byte) string {
 	if image == nil {
 		return ""
 	}
+	if image.Windows && !bytes.Contains(data, []byte("<powershell>")) { // "Run commands when you launch an EC2 instance with user data", EC2 user guide
+		return "EC2Launch: user data without <script> or <powershell>: nothing runs kubeadm"
+	}
 	return misreadName(image.Name, data)
 }
 

@@ -437,14 +437,20 @@ func manifestsIn(dir string) ([]string, error) {
 	if err := forOtherTool(dir, entries); err != nil {
 		return nil, err
 	}
-	var files []string
+	var files, folders []string
 	for _, e := range entries {
+		if e.IsDir() {
+			folders = append(folders, filepath.Join(dir, e.Name()))
+		}
 		if !utf8.ValidString(e.Name()) {
 			return nil, env.Usagef("%s: the name of the file %q is not UTF-8", dir, e.Name())
 		}
 		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
+	}
+	if len(files) == 0 && len(folders) > 0 {
+		return nil, env.Usagef("%s: this directory contains no YAML file, and those in it are not read: pass them with -f, such as -f %s", dir, folders[0])
 	}
 	if len(files) == 0 {
 		return nil, env.Usagef("%s: this directory contains no YAML file", dir)

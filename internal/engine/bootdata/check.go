@@ -20,8 +20,7 @@ import (
 // Values as long as those that a run finds later, with which a plan renders boot data.
 const (
 	longHost   = "default-cluster-apiserver-0123456789abcdef.elb.ap-southeast-2.amazonaws.com:6443"
-	lengthOfCA = 1107    // bytes of the certificate of an EKS cluster, in PEM
-	keysOf     = 8 << 10 // bytes by which keys of RSA are longer than those of ECDSA, at most
+	lengthOfCA = 1107 // bytes of the certificate of an EKS cluster, in PEM
 )
 
 // Refusal implements ec2.Renderer: it renders the data as a run would, with an endpoint and keys that
@@ -35,6 +34,9 @@ func (d *Data) Refusal(ctx context.Context, c *cloud.Clients) string {
 	}
 	return refusal
 }
+
+// ForLinux reports whether the data are made here: they are for Linux.
+func (d *Data) ForLinux() bool { return d.Plain == nil }
 
 // Rejected is Refusal for one machine: those of a group have the same data.
 func (d *Data) Rejected() string {
@@ -54,10 +56,33 @@ func (d *Data) Rejected() string {
 		m.PKI = keys.PKI
 		return d.refusal(m)
 	}
-	if refusal := d.refused(m, string(bootstrapv1.EncryptionAlgorithmECDSAP256), keysOf); refusal == "" {
+	if refusal := d.refused(m, string(bootstrapv1.EncryptionAlgorithmECDSAP256), d.roomFor(algorithm)); refusal == "" {
 		return ""
 	}
-	return d.refused(m, algorithm, 0)
+	return d.refused(m, algorithm, d.differs())
+}
+
+// roomFor returns by how many bytes user data with keys of an algorithm is longer than with those of ECDSA-P256, at most. Three certificates
+// with their keys and a service-account key are 8 KB longer with 2,048 bits, and a URL in Ignition has three bytes for some of their characters.
+func (d *Data) roomFor(algorithm string) int {
+	const quick, percentEncoded = 8 << 10, 8
+	room := map[string]int{
+		string(bootstrapv1.EncryptionAlgorithmRSA3072): 12 << 10, string(bootstrapv1.EncryptionAlgorithmRSA4096): 16 << 10,
+	}[algorithm]
+	if room = max(room, quick); d.Machine.Spec.Format == bootstrapv1.Ignition {
+		room += room / percentEncoded
+	}
+	return room
+}
+
+// differs returns by how many bytes the data of two sets of keys may differ: in a URL in Ignition, three bytes are needed for each '/' and '+' of
+// the keys, of which there are about 300, so that 100 bytes are the fifth standard deviation.
+func (d *Data) differs() int {
+	const most = 100
+	if d.Machine.Spec.Format == bootstrapv1.Ignition {
+		return most
+	}
+	return 0
 }
 
 // refused renders the data with the keys of the manifest and new ones for the others, and room for more bytes.
@@ -83,7 +108,8 @@ func (d *Data) refused(m boot.Machine, algorithm string, room int) string {
 	case err != nil:
 		return err.Error()
 	case len(fitting)+room > boot.MaxUserData:
-		return "user data is nearly too large"
+		return fmt.Sprintf("user data of about %d bytes may be larger than the %d that EC2 allows: use ignition.storageType ClusterObjectStore, "+
+			"or reduce the files in kubeadmConfigSpec", len(fitting), boot.MaxUserData)
 	}
 	return ""
 }

@@ -107,6 +107,30 @@ func TestLostAnswerToCreate(t *testing.T) {
 	}
 }
 
+// An error from before any request is no lost answer: the run ends at once.
+func TestErrorBeforeTheRequest(t *testing.T) {
+	for _, what := range []string{"create", "update", "delete"} {
+		in(t, func(t *testing.T, b *bench) {
+			y := b.toy("a")
+			b.add(y)
+			if what != "create" {
+				b.mustApply()
+				y.value = "other"
+			}
+			b.fail(what+" a", fault{err: fmt.Errorf("bootstrap data: %w", errors.New("user data is 672 bytes too large"))})
+			began := time.Now()
+			do := b.x.Apply
+			if what == "delete" {
+				do = b.x.Delete
+			}
+			require.ErrorContains(t, do(t.Context(), b.g), "672 bytes too large")
+			require.Len(t, b.when(what+" a"), 1)
+			require.False(t, b.x.LostAnswers())
+			require.Less(t, time.Since(began), 10*time.Second)
+		})
+	}
+}
+
 // After three lost answers the run fails, and LostAnswers reports true.
 func TestLostAnswersReported(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {

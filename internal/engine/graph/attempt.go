@@ -357,7 +357,7 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 		return false, NotYet(fmt.Errorf("the deletion of what uses it%s: %w", a.blockers(ctx, have), err))
 	case a.mayChange(err, a.x.Cloud.Clock.Now()):
 		return false, NotYet(err)
-	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.retryLost(ctx):
+	case !cloud.NoEffect(err) && a.retryLost(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}
 	return false, fmt.Errorf("delete: %w", err)
@@ -412,7 +412,7 @@ func (a *attempt) create(ctx context.Context) error {
 	case errors.As(err, new(*notYetError)):
 		a.polls++
 		return NotYet(err)
-	case cloud.Rejected(err), cloud.NotSent(err):
+	case cloud.NoEffect(err):
 		return fmt.Errorf("create: %w", err)
 	}
 	a.pending = now
@@ -461,7 +461,7 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
 	case cloud.InUse(err), errors.As(err, new(*notYetError)):
 		return NotYet(err)
-	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.retryLost(ctx):
+	case !cloud.NoEffect(err) && a.retryLost(ctx):
 		return NotYet(fmt.Errorf("the answer to the update: %w", err))
 	}
 	return fmt.Errorf("update: %w", err)
@@ -500,7 +500,7 @@ func (a *attempt) writing(ctx context.Context, call func(context.Context) error)
 	ctx, done := cloud.Uninterrupted(ctx)
 	defer done()
 	err := call(cloud.Recording(ctx, &cloud.Questions{}))
-	if err != nil && ctx.Err() != nil && !cloud.Rejected(err) && !cloud.NotSent(err) {
+	if err != nil && ctx.Err() != nil && !cloud.NoEffect(err) {
 		a.x.lostAnswers.Store(true) // it may still have its effect
 	}
 	return err

@@ -42,6 +42,9 @@ func (a *assumer) add(object, path string, x cluster.Assumed) {
 	key := x.Kind + "/" + x.ID
 	if x.ID == "" {
 		key += fmt.Sprint(x.Tags)
+		if x.Kind == cluster.AssumedSubnet {
+			key += x.Zone
+		}
 	}
 	if x.ID == "" && len(x.Tags) == 0 || a.seen[key] {
 		return
@@ -79,8 +82,8 @@ func (a *assumer) network() {
 	guess := a.publicGuess(spec.Subnets)
 	for i, s := range spec.Subnets {
 		x := cluster.Assumed{Kind: cluster.AssumedSubnet, VPC: vpc, CIDR: s.CidrBlock, Zone: s.AvailabilityZone, Public: guess(i), Detail: s.ID}
-		if strings.HasPrefix(s.ID, "subnet-") {
-			x.ID = s.ID
+		if id := s.GetResourceID(); strings.HasPrefix(id, "subnet-") {
+			x.ID = id
 		} else {
 			x.Tags = map[string]string{"Name": cmp.Or(s.ID, s.CidrBlock)}
 		}
@@ -130,8 +133,11 @@ func (a *assumer) publicGuess(all infrav1.Subnets) func(int) bool {
 			return named
 		}
 	}
-	if a.c.EKS != nil && !a.c.Infra.Spec.Bastion.Enabled {
-		return func(int) bool { return false }
+	if lb := a.c.Infra.Spec.ControlPlaneLoadBalancer; !a.c.Infra.Spec.Bastion.Enabled {
+		inner := lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal
+		if pairs := len(all)%2 == 0; a.c.EKS != nil || inner && !pairs { // one in each zone
+			return func(int) bool { return false }
+		}
 	}
 	return func(i int) bool { return open(i) && i < (len(all)+1)/2 && len(all) > 1 }
 }
@@ -314,6 +320,15 @@ func (a *assumer) machines() (all []assumedMachine) {
 	return all
 }
 
+// zones are those in which the machines are to find a subnet: the machines of a control plane that are found by filters are spread over three.
+func (m assumedMachine) zones(c *Cluster) []string {
+	cp := c.ControlPlane
+	if cp == nil || m.spec != &cp.Template.Spec.Template.Spec || cp.Replicas() == 1 || m.spec.Subnet.ID != nil {
+		return []string{m.zone}
+	}
+	return []string{c.Region + "a", c.Region + "b", c.Region + "c"}
+}
+
 // machine adds what a machine takes for granted.
 func (a *assumer) machine(m assumedMachine) {
 	s := m.spec
@@ -334,7 +349,9 @@ func (a *assumer) machine(m assumedMachine) {
 	a.groups(m.object, m.path+"additionalSecurityGroups", s.AdditionalSecurityGroups)
 	a.volumes(m.object, m.path, s.RootVolume, s.NonRootVolumes)
 	if s.Subnet != nil {
-		a.subnet(m.object, m.path+"subnet", *s.Subnet, m.zone, s.PublicIP != nil && *s.PublicIP)
+		for _, zone := range m.zones(a.c) {
+			a.subnet(m.object, m.path+"subnet", *s.Subnet, zone, s.PublicIP != nil && *s.PublicIP)
+		}
 	}
 	for i, id := range s.NetworkInterfaces {
 		at(fmt.Sprintf("networkInterfaces[%d]", i), cluster.Assumed{Kind: cluster.AssumedNetworkInterface, ID: id})

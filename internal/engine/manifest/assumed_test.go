@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -64,4 +65,28 @@ func TestAssumedSubnetsAsWritten(t *testing.T) {
 		first+"\n      availabilityZone: us-east-1a\n      isPublic: false",
 		second+" # public, in us-east-1b\n      availabilityZone: us-east-1b\n      isPublic: true", second+"\n      availabilityZone: us-east-1b",
 	))
+}
+
+// An exported manifest has the IDs of its subnets in resourceID. The machines of a control plane that filters place are spread over three zones.
+func TestAssumedSubnetsOfExported(t *testing.T) {
+	data, err := os.ReadFile("loader/testdata/exported/eks.yaml")
+	require.NoError(t, err)
+	subnets := func(m *manifest.Cluster) (all []string) {
+		for _, x := range m.Assumed() {
+			if x.Kind == cluster.AssumedSubnet {
+				all = append(all, x.ID+" "+x.Zone)
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{
+		"subnet-0aaaaaaaaaaaaaaaa us-east-1a", "subnet-0bbbbbbbbbbbbbbbb us-east-1a", "subnet-0cccccccccccccccc us-east-1b", "subnet-0dddddddddddddddd us-east-1b",
+	}, subnets(manifests.MustLoad(t, string(data), input.LoadOptions{})))
+
+	m := enginetest.Load(t, "byo-vpc.yaml", nil)
+	m.Infra.Spec.NetworkSpec.Subnets = m.Infra.Spec.NetworkSpec.Subnets[:1]
+	spec := &m.ControlPlane.Template.Spec.Template.Spec
+	spec.Subnet = &infrav1.AWSResourceReference{Filters: []infrav1.Filter{{Name: "tag:Name", Values: []string{"nodes"}}}}
+	m.ControlPlane.Object.Spec.Replicas = new(int32(3))
+	require.Equal(t, []string{"subnet-0000000000000001a us-east-1a", " us-east-1a", " us-east-1b", " us-east-1c"}, subnets(m))
 }

@@ -2,12 +2,14 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -34,8 +36,15 @@ func addFargateProfiles(g *graph.Graph, in inputs, net network, cluster *graph.R
 			Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.Name, x.Spec.AdditionalTags),
 		}
 		at := in.m.Origin("AWSFargateProfile/"+x.Name, "spec.subnetIDs")
-		if f.Subnets, err = in.subnets(net, at, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
+		if f.Subnets, err = in.subnets(net, at, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate, ""); err != nil {
 			return nil, err
+		}
+		if s, public := firstPublic(net, f.Subnets); public {
+			return nil, fmt.Errorf(
+				"%s: the subnet %s is public, and EKS starts pods on Fargate in private subnets only: name private subnets, or none for all private ones",
+				at,
+				s.name,
+			)
 		}
 		for _, s := range x.Spec.Selectors {
 			f.Selectors = append(f.Selectors, eks.Selector{Namespace: s.Namespace, Labels: s.Labels})
@@ -44,6 +53,16 @@ func addFargateProfiles(g *graph.Graph, in inputs, net network, cluster *graph.R
 		added = append(added, fargateProfile{before, x.Spec})
 	}
 	return added, nil
+}
+
+// firstPublic returns the first public subnet in a list ("subnets" of CreateFargateProfile, EKS API reference).
+func firstPublic(net network, refs []*graph.Ref[ec2.SubnetState]) (s subnet, found bool) {
+	for _, ref := range refs {
+		if s = net.of(ref); s.public {
+			return s, true
+		}
+	}
+	return s, false
 }
 
 // originOfFargate is where a Fargate profile comes from.

@@ -220,12 +220,18 @@ func (in inputs) nodeGroupSubnets(net network, pool manifest.Pool) ([]*graph.Ref
 	case len(zones) > 0:
 		object, path = "MachinePool/"+pool.Object.Name, "spec.failureDomains"
 	}
-	return in.subnets(net, in.m.Origin(object, path), spec.SubnetIDs, zones, kind)
+	return in.subnets(net, in.m.Origin(object, path), spec.SubnetIDs, zones, kind, "subnetIDs")
 }
 
 // subnets picks subnets of the cluster by ID or name or, without any, by zone and
 // kind.
-func (in inputs) subnets(net network, origin string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState], err error) {
+func (in inputs) subnets(
+	net network,
+	origin string,
+	ids, zones []string,
+	kind expinfrav1.AZSubnetType,
+	named string,
+) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, id := range ids {
 		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(id) || s.ref.CloudID() == id || in.observedAs(s, id) })
 		if i < 0 {
@@ -244,7 +250,14 @@ func (in inputs) subnets(net network, origin string, ids, zones []string, kind e
 	}
 	if len(out) == 0 {
 		what := strings.Replace(string(kind)+" subnet", string(expinfrav1.AZSubnetTypeAll)+" ", "", 1)
-		return nil, fmt.Errorf("%s: there is no %s in %s%s", origin, what, strings.Join(zones, ", "), regionNote(zones...))
+		if len(zones) > 0 {
+			return nil, fmt.Errorf("%s: there is no %s in %s%s", origin, what, strings.Join(zones, ", "), regionNote(zones...))
+		}
+		fix := "list one in spec.network.subnets"
+		if named != "" {
+			fix += fmt.Sprintf(", or choose others with %s or availabilityZoneSubnetType (public, all)", named)
+		}
+		return nil, fmt.Errorf("%s: the cluster has no %s: %s", origin, what, fix)
 	}
 	return out, nil
 }

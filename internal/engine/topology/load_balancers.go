@@ -253,7 +253,7 @@ func (in inputs) unbalanced(net network, x group, zone string) error {
 		if x.lb == nil || in.existsAlready(x.lb) || x.lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB && x.lb.CrossZoneLoadBalancing {
 			continue
 		}
-		zones, known := net.zonesOf(x.lb.Subnets)
+		zones, known := net.balancerZones(x.lb)
 		if !known || slices.Contains(zones, zone) {
 			continue
 		}
@@ -271,9 +271,21 @@ func (in inputs) existsAlready(lb *infrav1.AWSLoadBalancerSpec) bool {
 	return in.inv.Balancers[in.classicName(lb)]
 }
 
-// zonesOf returns the zones of the named subnets of the manifest. known is false if no subnet is named, or if the zone of one is not known.
-func (n network) zonesOf(names []string) (zones []string, known bool) {
-	for _, name := range names {
+// balancerZones returns the zones in which a load balancer has a subnet: one that the manifest names, or one in each zone with a suitable
+// subnet. known is false if the zone of one is not known.
+func (n network) balancerZones(lb *infrav1.AWSLoadBalancerSpec) (zones []string, known bool) {
+	if len(lb.Subnets) == 0 {
+		for _, s := range n.defaultSubnets(lb) {
+			if s.zone == "" {
+				return nil, false
+			}
+			if !slices.Contains(zones, s.zone) {
+				zones = append(zones, s.zone)
+			}
+		}
+		return zones, len(zones) > 0
+	}
+	for _, name := range lb.Subnets {
 		s, ok := n.named(name)
 		if !ok || s.zone == "" {
 			return nil, false
@@ -281,6 +293,11 @@ func (n network) zonesOf(names []string) (zones []string, known bool) {
 		zones = append(zones, s.zone)
 	}
 	return zones, len(zones) > 0
+}
+
+// defaultSubnets are the subnets that a load balancer may have if the manifest names none.
+func (n network) defaultSubnets(lb *infrav1.AWSLoadBalancerSpec) []subnet {
+	return n.subnetsOfKind(!internal(lb) || len(n.subnetsOfKind(false)) == 0)
 }
 
 // named returns the subnet with a name or an ID.
@@ -312,7 +329,7 @@ func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLo
 		return out, nil
 	}
 	zones := map[string]bool{}
-	for _, s := range net.subnetsOfKind(!internal(spec) || len(net.subnetsOfKind(false)) == 0) {
+	for _, s := range net.defaultSubnets(spec) {
 		if !zones[s.zone] {
 			zones[s.zone] = true
 			out = append(out, s.ref)

@@ -122,10 +122,7 @@ func addMachine(g *graph.Graph, in inputs, p platform, x groupPlan, at place, af
 		return out, err
 	}
 	if !at.exists() {
-		if err := in.unfit(x.group, p.net.of(r.Subnet).zone); err != nil {
-			return out, err
-		}
-		if err := in.unbalanced(p.net, x.group, p.net.of(r.Subnet).zone); err != nil {
+		if err := in.misplaced(p.net, x.group, in.placed(p.net, x.group, r.Subnet, zone)); err != nil {
 			return out, err
 		}
 		if r.Image, err = addImage(g, in, x.group); err != nil {

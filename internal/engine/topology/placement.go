@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -140,7 +141,59 @@ func namedSubnet(g *graph.Graph, in inputs, net network, x group, given *infrav1
 			return s.ref // it may not exist yet
 		}
 	}
-	return lookupInVPC(g, in, net.vpc, plan.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
+	return lookupInVPC(
+		g,
+		in,
+		net.vpc,
+		plan.ID(strings.TrimSuffix("subnet/of/"+x.name+"/"+zone, "/")),
+		ec2.SubnetByFilters(net.vpc, filterMap(given.Filters), zone),
+		x.specAt,
+		"spec",
+	)
+}
+
+// placed returns what is known of the subnet of a machine: one of the cluster's, or an existing one that the spec of the machine names.
+func (in inputs) placed(net network, x group, ref *graph.Ref[ec2.SubnetState], zone string) subnet {
+	s, given := net.of(ref), x.spec.Subnet
+	if s.ref != nil || given == nil {
+		return s
+	}
+	all := slices.SortedFunc(slices.Values(in.inv.Subnets), func(a, b ec2.SubnetState) int { return cmp.Compare(a.ID, b.ID) }) // as ec2.SubnetByFilters
+	for _, o := range all {
+		matches := given.ID != nil && *given.ID == o.ID
+		if given.ID == nil {
+			matches = (zone == "" || o.Zone == zone) && matchFilters(given.Filters, o.Tags, map[string]string{
+				"availability-zone": o.Zone, "availabilityZone": o.Zone, "cidr-block": o.CIDR, "cidrBlock": o.CIDR, "cidr": o.CIDR,
+				"subnet-id": o.ID, "vpc-id": o.VPC,
+			})
+		}
+		if !matches {
+			continue
+		}
+		if listed, is := net.named(o.ID); is {
+			return listed
+		}
+		return subnet{name: o.ID, zone: o.Zone}
+	}
+	return subnet{}
+}
+
+// misplaced returns an error for a machine that cannot be in its subnet, or is of no use there. CAPA does not launch a machine in another zone
+// than its failure domain, and none with a public address in a private subnet (findSubnet in pkg/cloud/services/ec2/instances.go of v2.13.0).
+func (in inputs) misplaced(net network, x group, s subnet) error {
+	at := func(field string) string { return in.m.Origin(x.specAt, x.specPath+"."+field) }
+	switch given := x.spec.Subnet; {
+	case given != nil && x.zone != "" && s.zone != "" && s.zone != x.zone:
+		return fmt.Errorf("%s: the subnet %s is in %s, and the failureDomain is %s: choose a subnet in %[4]s, or remove the failureDomain",
+			at("subnet"), s.name, s.zone, x.zone)
+	case given != nil && x.spec.PublicIP != nil && *x.spec.PublicIP && s.ref != nil && !s.public:
+		return fmt.Errorf("%s: the subnet %s is private, and a public address is of no use there: choose a public subnet, or remove publicIP",
+			at("publicIP"), s.name)
+	}
+	if err := in.unfit(x, s.zone); err != nil {
+		return err
+	}
+	return in.unbalanced(net, x, s.zone)
 }
 
 // matches reports whether the subnet, if this program creates it, will match filters of
@@ -206,18 +259,11 @@ func (in inputs) spread(net network, x group, i int) string {
 // balanced reports whether the load balancer of the API server may have a subnet in a zone.
 func (in inputs) balanced(net network, zone string) bool {
 	lb := in.spec.ControlPlaneLoadBalancer
-	if lb == nil || len(lb.Subnets) == 0 {
+	if lb == nil || in.m.External || in.existsAlready(lb) {
 		return true
 	}
-	known := false
-	for _, name := range lb.Subnets {
-		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.name == name })
-		if i >= 0 && net.subnets[i].zone == zone {
-			return true
-		}
-		known = known || i >= 0
-	}
-	return !known
+	zones, known := net.balancerZones(lb)
+	return !known || slices.Contains(zones, zone)
 }
 
 // offered reports whether a zone offers the instance type. A type that is not in the

@@ -204,15 +204,15 @@ func poolSubnets(g *graph.Graph, in inputs, net network, pool manifest.Pool, x g
 	at := in.m.Origin(x.specAt, "spec.availabilityZones")
 	switch {
 	case len(spec.AvailabilityZones) > 0 && spec.AvailabilityZoneSubnetType != nil:
-		return in.subnets(net, at, nil, spec.AvailabilityZones, *spec.AvailabilityZoneSubnetType)
+		return in.subnets(net, at, nil, spec.AvailabilityZones, *spec.AvailabilityZoneSubnetType, "subnets")
 	case len(spec.AvailabilityZones) > 0:
-		return in.subnets(net, at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll)
+		return in.subnets(net, at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll, "subnets")
 	}
 	kind := expinfrav1.AZSubnetTypePrivate
 	if len(net.subnetsOfKind(false)) == 0 {
 		kind = expinfrav1.AZSubnetTypePublic
 	}
-	return in.subnets(net, in.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
+	return in.subnets(net, in.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind, "subnets")
 }
 
 // filteredSubnets lists the subnets that match all filters of a pool: those of the cluster, which

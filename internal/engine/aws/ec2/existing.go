@@ -233,7 +233,19 @@ func (i *Instance) checkImage(context.Context, *cloud.Clients) (refusal string, 
 		return "", nil
 	}
 	image, _ := i.Image.Found()
-	return cmp.Or(i.Type.Unfit(i.Spec.InstanceType, image), i.withoutIPv6()), nil
+	return cmp.Or(i.windows(), i.Type.Unfit(i.Spec.InstanceType, image), i.withoutIPv6()), nil
+}
+
+// windows says that the machine has an image of Windows, and boot data for Linux; "" if it has not.
+func (i *Instance) windows() string {
+	if i.Image == nil {
+		return ""
+	}
+	image, _ := i.Image.Found()
+	if data, is := i.Boot.(interface{ ForLinux() bool }); !image.Windows || !is || !data.ForLinux() {
+		return ""
+	}
+	return fmt.Sprintf("the image %s has Windows, and the machine boots with scripts for Linux: use an image of Linux", image.ID)
 }
 
 // withoutIPv6 says that the interface of the machine would get an IPv6 address, which the instance type does not take; "" if it takes one.
@@ -304,7 +316,7 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	m := t.machine()
 	m.Image, m.Enclave = t.Image, t.Spec.EnclaveOptions != nil && aws.ToBool(t.Spec.EnclaveOptions.Enabled)
 	m.Boot = t.Boot
-	if refusal := cmp.Or(m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot), t.idle()); refusal != "" {
+	if refusal := cmp.Or(m.windows(), m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot), t.idle()); refusal != "" {
 		return refusal, nil
 	}
 	var checks []check

@@ -27,6 +27,7 @@ type ImageState struct {
 	RootType             string // gp3, …
 	BootMode             string // legacy-bios, uefi or uefi-preferred; "" for that of the instance type
 	TPM, NoENA           bool   // it needs NitroTPM; it lacks the driver of the Elastic Network Adapter
+	Windows              bool
 }
 
 // CloudID implements graph.State.
@@ -224,6 +225,7 @@ func newestImage(all []types.Image) *ImageState {
 func imageState(x types.Image) *ImageState {
 	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
 	s.BootMode, s.TPM, s.NoENA = string(x.BootMode), x.TpmSupport != "", x.EnaSupport != nil && !*x.EnaSupport
+	s.Windows = x.Platform == types.PlatformValuesWindows
 	for _, m := range x.BlockDeviceMappings {
 		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
 			s.RootSize, s.RootType = aws.ToInt32(m.Ebs.VolumeSize), string(m.Ebs.VolumeType)

@@ -108,6 +108,9 @@ func (k *Cluster) checkZones(ctx context.Context, c *cloud.Clients) (refusal str
 	}
 	const least = 2
 	if len(zones) < least {
+		if len(zones) == 0 {
+			return "EKS needs subnets in at least two availability zones, and the cluster has none: list them in spec.network.subnets", nil
+		}
 		return "EKS needs subnets in at least two availability zones, and these are in " + strings.Join(slices.Sorted(maps.Keys(zones)), ", "), nil
 	}
 	if !slices.Contains([]string{"us-east-1", "us-west-1", "ca-central-1"}, c.Region) { // those of ZonesWithout

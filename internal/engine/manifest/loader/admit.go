@@ -153,6 +153,12 @@ func typeName(v any) string {
 
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
+	if m := regex.Of(`(?i)^(.*commands?\[\d+\])\.`).FindStringSubmatch(path); m != nil { // a command that YAML reads as a mapping
+		p := o.Problem("", "must be of type string, not object", notAText)
+		p.Path, p.Position = m[1], o.Position(m[1])
+		l.fail(p)
+		return
+	}
 	name := path[strings.LastIndexAny(path, ".]")+1:]
 	what, fix := "the field does not exist", suggest.DidYouMean(name, known)
 	parent := strings.TrimSuffix(path, name)

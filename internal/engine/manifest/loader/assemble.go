@@ -261,10 +261,43 @@ func (l *loader) warnUnused() {
 		case o.Used, o.Kind == manifest.KindNamespace, mentions(classes, o.Kind, o.Name):
 		case o.Kind == manifest.KindClusterClass:
 			l.warn(o.Problem("", "no Cluster of the input uses it, so it has no effect", "remove it, or refer to it"))
+		case l.ignoredUser(o) != nil:
+			l.warn(o.Problem("", fmt.Sprintf("has no effect: %s, which is ignored, refers to it", l.ignoredUser(o).Title()), ""))
 		default:
 			l.warn(o.Problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))
 		}
 	}
+}
+
+// ignoredUser returns an object that is ignored and has the name of a ConfigMap or a Secret as a value, such as a HelmRelease of Flux with
+// valuesFrom; nil if there is none.
+func (l *loader) ignoredUser(o *manifest.Entry) *aside {
+	if o.Kind != manifest.KindConfigMap && o.Kind != manifest.KindSecret {
+		return nil
+	}
+	for _, a := range l.asides {
+		if !a.failed && contains(a.Value["spec"], o.Name) {
+			return a
+		}
+	}
+	return nil
+}
+
+// contains reports whether a text is one of the values below a value.
+func contains(value any, text string) bool {
+	switch v := value.(type) {
+	case string:
+		return v == text
+	case []any:
+		return slices.ContainsFunc(v, func(x any) bool { return contains(x, text) })
+	case map[string]any:
+		for _, x := range v {
+			if contains(x, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // keepObjects records the admitted objects. Objects from Options.Identities are those of a

@@ -186,6 +186,8 @@ func plainRule(detail string) string {
 func typeFix(wanted, have string) string {
 	scalars := []string{"integer", "number", "boolean"}
 	switch {
+	case wanted == "string" && have == "object":
+		return notAText
 	case wanted == "string" && slices.Contains(scalars, have):
 		return "put the value in quotes"
 	case have == "string" && slices.Contains(scalars, wanted):
@@ -200,6 +202,9 @@ func typeFix(wanted, have string) string {
 		return "change the value"
 	}
 }
+
+// notAText is the advice for a text that YAML reads as a mapping, such as a command with "key: value".
+const notAText = "put the text in quotes: it contains ': ', with which YAML begins a mapping"
 
 // withoutPath removes the path that the OpenAPI validator puts before its message;
 // Problem.String prints the path.

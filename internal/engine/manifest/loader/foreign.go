@@ -250,7 +250,7 @@ func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 
 // ignoreOther warns about an object that is not one of Cluster API.
 func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
-	what, fix := "%s in %s is not part of a cluster and is ignored", "to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"
+	what, fix := "%s in %s is not part of a cluster and is ignored", "to apply it to the cluster, pass it with --addon FILE, or put it into a ConfigMap of a ClusterResourceSet"
 	switch {
 	case isOfManagement(gv.Group):
 		what, fix = "%s in %s is for a management cluster and is ignored", ""
@@ -267,9 +267,12 @@ func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
 func isOfManagement(group string) bool {
 	return slices.ContainsFunc([]string{
 		"argoproj.io",
+		"bitnami.com", // SealedSecret
 		"cattle.io",
 		"crossplane.io",
+		"external-secrets.io",
 		"fluxcd.io",
+		"giantswarm.io",
 		"karmada.io",
 		"mirantis.com",
 		"open-cluster-management.io",

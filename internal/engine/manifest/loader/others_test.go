@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -83,4 +84,32 @@ func TestSecretThatIsNoBase64(t *testing.T) {
 	_, err := manifests.Load(t, yaml, input.LoadOptions{})
 	require.ErrorContains(t, err, "Secret/boot data.value: the value is not base64")
 	assert.NotContains(t, err.Error(), "has no key")
+}
+
+// A ConfigMap that only an ignored object refers to is not said to be without any reference.
+func TestNamedByIgnoredObjects(t *testing.T) {
+	c, err := withChart(
+		t,
+		"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-values}\ndata: {a: b}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"+
+			"metadata: {name: web}\nspec: {valuesFrom: [{kind: ConfigMap, name: web-values}]}\n---\napiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: sealed}\n",
+	)
+	require.NoError(t, err)
+	var all []string
+	for _, w := range c.Warnings {
+		all = append(all, w.Object+": "+w.What)
+	}
+	require.ElementsMatch(t, []string{
+		"ConfigMap/web-values: has no effect: HelmRelease/web, which is ignored, refers to it",
+		"HelmRelease/web: HelmRelease in helm.toolkit.fluxcd.io/v2 is for a management cluster and is ignored",
+		"SealedSecret/sealed: SealedSecret in bitnami.com/v1alpha1 is for a management cluster and is ignored",
+	}, all)
+}
+
+// A command with ": " is a mapping for YAML: there is one problem, at its line.
+func TestUnquotedCommand(t *testing.T) {
+	text := strings.Replace(manifests.Read(t, "../../../../configs/quickstart.yaml"), "      joinConfiguration:\n",
+		"      preKubeadmCommands:\n      - sed -i \"s/cpu_count:.*/cpu_count: 2/\" /etc/x\n      joinConfiguration:\n", 1)
+	_, err := loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(text)}}, input.LoadOptions{})
+	require.EqualError(t, err, "cluster.yaml:142: KubeadmConfigTemplate/quickstart-md-0 spec.template.spec.preKubeadmCommands[0]: "+
+		"must be of type string, not object — put the text in quotes: it contains ': ', with which YAML begins a mapping")
 }

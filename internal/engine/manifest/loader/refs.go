@@ -96,7 +96,7 @@ func (l *loader) namesOf(kind, name string) string {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	slices.Sort(names)
-	return "the input has " + strings.Join(names, ", ")
+	return "use one that the input has (" + strings.Join(names, ", ") + "), or add it"
 }
 
 // resolved returns the typed object that a reference names. If the result is nil, the

@@ -268,6 +268,8 @@ func (c *checks) checkSocket(o *manifest.Entry, path, socket string, v kubernete
 	const containerd = "unix:///run/containerd/containerd.sock"
 	switch {
 	case socket == "":
+	case strings.HasPrefix(socket, "npipe:"):
+		c.fail(o.Problem(path, socket+" is a socket of Windows: "+withoutWindows, "use Linux, and remove it"))
 	case strings.Contains(socket, "dockershim") && v.minor >= dockershimEnds:
 		c.fail(
 			o.Problem(path, fmt.Sprintf("%s: Kubernetes 1.%d removed dockershim, and %s has none", socket, dockershimEnds, v.text), "remove it, or set "+containerd),

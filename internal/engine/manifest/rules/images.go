@@ -67,7 +67,7 @@ func usesIgnition(name string) (ignition, cloudInit bool) {
 // imageLookupFormat may be a part of any name, so it only warns.
 func (c *checks) checkImageFormat(o *manifest.Entry, path string, format bootstrapv1.Format, spec *infrav1.AWSMachineSpec) {
 	x, is := c.searchedImage(spec)
-	if !is {
+	if c.searchesWindows(o, path, spec) || !is {
 		return
 	}
 	report, name := c.fail, x.base

@@ -101,6 +101,10 @@ func TestKnownRules(t *testing.T) {
 		{"one name for all", quick, registered + "        name: '{{ ds.meta_data.local_hostname }}'\n", registered + "        name: worker\n", `all machines would have the Node name "worker"`},
 		{"name of a Node", quick, registered + "        name: '{{ ds.meta_data.local_hostname }}'\n", registered + "        name: Worker_1\n", `"Worker_1" is not the name of a Node`},
 		{"dockershim", quick, registered, registered + "        criSocket: /var/run/dockershim.sock\n", "Kubernetes 1.24 removed dockershim"},
+		{"socket of Windows", quick, registered, registered + "        criSocket: npipe:////./pipe/containerd-containerd\n", "is a socket of Windows: machines boot with scripts for Linux"},
+		{"file of Windows", quick, worker, "      files: [{path: 'C:/network.ps1', content: x}]\n" + worker, "C:/network.ps1 is a path of Windows: machines boot with scripts for Linux"},
+		{"command of Windows", quick, worker, "      preKubeadmCommands: ['powershell C:/network.ps1']\n" + worker, "the command is one of Windows"},
+		{"image of Windows", quick, machine, machine + "      imageLookupBaseOS: windows-2019\n", "imageLookupBaseOS of the machines is windows-2019: machines boot with scripts for Linux"},
 		{"remote socket", quick, registered, registered + "        criSocket: tcp://localhost:1\n", "is not a socket of a container runtime on this machine"},
 
 		{"cloud provider", quick, config, strings.Replace(config, "external", "aws", 1), "kube-controller-manager of v1.34.2 does not contain the cloud provider aws — set it to external"},

@@ -109,6 +109,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	if o == nil {
 		return
 	}
+	c.checkWindowsConfig(o, prefix, spec)
 	c.checkKubeadm(o, prefix, spec, v, plane)
 	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)

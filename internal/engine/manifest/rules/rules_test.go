@@ -147,7 +147,7 @@ func TestRules(t *testing.T) {
 		{
 			"password from a missing Secret", quick,
 			[]string{plane, plane + "    users: [{name: core, passwdFrom: {secret: {name: none, key: x}}}]\n"},
-			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.users[0].passwdFrom.secret: there is no Secret/none in the input — the input has audit, cni, jump-keys`,
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.users[0].passwdFrom.secret: there is no Secret/none in the input — use one that the input has (audit, cni, jump-keys), or add it`,
 		},
 		{
 			"IPAM pool", quick,
@@ -344,7 +344,7 @@ func TestRules(t *testing.T) {
 		{
 			"external etcd without certificates", quick,
 			[]string{plane, plane + "    clusterConfiguration: {etcd: {external: {endpoints: ['https://etcd:2379'], caFile: a, certFile: b, keyFile: c}}}\n"},
-			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.etcd.external: there is no Secret/quick-apiserver-etcd-client in the input — the input has audit, cni, jump-keys`,
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.etcd.external: there is no Secret/quick-apiserver-etcd-client in the input — use one that the input has (audit, cni, jump-keys), or add it`,
 		},
 		{
 			"a certificate that SSM cannot hold", quick,
@@ -476,7 +476,7 @@ func TestRules(t *testing.T) {
 		{
 			"identity without its Secret", quick,
 			[]string{"  secretRef: jump-keys", "  secretRef: jump"},
-			`AWSClusterStaticIdentity/jump spec.secretRef: there is no Secret/jump in the input — the input has audit, cni, jump-keys`,
+			`AWSClusterStaticIdentity/jump spec.secretRef: there is no Secret/jump in the input — use one that the input has (audit, cni, jump-keys), or add it`,
 		},
 		{
 			"identity without a key", quick,

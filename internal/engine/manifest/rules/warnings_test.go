@@ -130,7 +130,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"kind that is not part of a cluster",
 			[]string{object, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n" + object},
-			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is ignored — to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet",
+			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is ignored — to apply it to the cluster, pass it with --addon FILE, or put it into a ConfigMap of a ClusterResourceSet",
 		},
 		{
 			"old CAPA version",

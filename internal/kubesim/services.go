@@ -116,6 +116,17 @@ func alreadyAllocated(ip string) string {
 	return fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: provided IP is already allocated", ip, ip)
 }
 
+// familyPolicy returns the IP families that a Service wants. A headless Service without a selector has two by default.
+func familyPolicy(o Object) string {
+	if policy := text(o, "spec", "ipFamilyPolicy"); policy != "" {
+		return policy
+	}
+	if text(o, "spec", "clusterIP") == "None" && isEmpty(value(o, "spec", "selector")) {
+		return "RequireDualStack"
+	}
+	return "SingleStack"
+}
+
 // otherFamily says which address or family of a Service the cluster does not have.
 func (c *Cluster) otherFamily(o Object) string {
 	families, _ := value(o, "spec", "ipFamilies").([]any)
@@ -123,11 +134,8 @@ func (c *Cluster) otherFamily(o Object) string {
 	if first := text(o, "spec", "clusterIP"); set && first != "" && len(given) > 0 && given[0] != first {
 		return "spec.clusterIPs[0]: Invalid value: first value must match `clusterIP`"
 	}
-	policy := text(o, "spec", "ipFamilyPolicy")
-	if policy == "" && text(o, "spec", "clusterIP") == "None" && isEmpty(value(o, "spec", "selector")) {
-		policy = "RequireDualStack" // is its default
-	}
-	if (policy == "" || policy == "SingleStack") && max(len(families), len(given)) > 1 {
+	policy := familyPolicy(o)
+	if policy == "SingleStack" && max(len(families), len(given)) > 1 {
 		return "spec.ipFamilyPolicy: Invalid value: must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
 	}
 	blocks := c.serviceBlocks()

@@ -149,12 +149,12 @@ func TestServices(t *testing.T) {
 	}
 	for _, tt := range []struct{ objects, problem string }{
 		{service("a", "clusterIP: 10.96.0.20") + service("b", "clusterIP: 10.96.0.21"), ""},
-		{service("a", "clusterIP: 10.96.0.20") + service("b", "clusterIPs: [10.96.0.20]"), "Service kube-system/b: 10.96.0.20 is the address of Service kube-system/a — change it, or remove it"},
+		{service("a", "clusterIP: 10.96.0.20") + service("b", "clusterIP: 10.96.0.20, clusterIPs: [10.96.0.20]"), "Service kube-system/b: 10.96.0.20 is the address of Service kube-system/a — change it, or remove it"},
 		{service("a", "clusterIP: 10.96.0.1"), "10.96.0.1 is the address of Service default/kubernetes"},
 		{service("a", "clusterIP: 10.96.0.10"), "10.96.0.10 is the address of Service kube-system/kube-dns"},
 		{service("kube-dns", "clusterIP: 10.96.0.10"), ""},
 		{service("a", "clusterIP: 172.20.0.10"), "172.20.0.10 is not an address of Services"},
-		{service("a", "clusterIPs: [172.20.0.10]"), "spec.clusterIPs[0]: 172.20.0.10 is not an address of Services"},
+		{service("a", "clusterIP: 172.20.0.10, clusterIPs: [172.20.0.10]"), "spec.clusterIP: 172.20.0.10 is not an address of Services"},
 		{service("a", "clusterIP: 10.96.0.20, clusterIPs: [10.96.0.21]"), "10.96.0.21 is not clusterIP"},
 		{service("a", "clusterIP: 10.96.0.20, ipFamilies: [IPv6]"), "10.96.0.20 is not an address of IPv6, as ipFamilies[0] says"},
 		{service("a", "ipFamilies: [IPv6]"), "spec.ipFamilies[0]: Services of the cluster have no IPv6 — remove it, or add a block"},

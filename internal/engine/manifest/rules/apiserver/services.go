@@ -112,6 +112,15 @@ func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 			c.refuse(field, fmt.Sprintf("%s is not an address of %s, as ipFamilies[%d] says", address, s.IPFamilies[i], i), "change one of them")
 		}
 	}
+	policy := c.familyPolicy(s)
+	c.families(s.IPFamilies)
+	if len(c.found) == before {
+		c.familiesOfServer(s, policy)
+	}
+}
+
+// familyPolicy checks whether a Service has one IP family or two, and returns what it says.
+func (c *check) familyPolicy(s *corev1.ServiceSpec) corev1.IPFamilyPolicy {
 	policy := corev1.IPFamilyPolicySingleStack
 	if s.IPFamilyPolicy != nil {
 		policy = *s.IPFamilyPolicy
@@ -121,10 +130,7 @@ func (c *check) serviceFamilies(s *corev1.ServiceSpec) {
 	if !anywhere && policy == corev1.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
 		c.refuse("spec.ipFamilyPolicy", "two families need another one", "write PreferDualStack or RequireDualStack")
 	}
-	c.families(s.IPFamilies)
-	if len(c.found) == before {
-		c.familiesOfServer(s, policy)
-	}
+	return policy
 }
 
 // families checks the names of IP families.

@@ -16,9 +16,6 @@ func (c *checks) checkNodeImage(o *manifest.Entry, path string, spec infrav1.AWS
 		ignition := strings.TrimSuffix(path, ".awsLaunchTemplate") + ".ignition"
 		c.fail(o.Problem(ignition, "Ignition is for self-managed clusters", "remove it"))
 	}
-	if (script || nodeadm) && c.searchesWindows(o, path+".imageLookupBaseOS", &spec) {
-		return
-	}
 	if c.ownImage(spec) {
 		c.checkSearchedNode(o, path, &spec, script, nodeadm)
 		return

@@ -96,7 +96,7 @@ func (c *checks) checkImageFormat(o *manifest.Entry, path string, format bootstr
 // bootstrap.sh or nodeadm. The images of Cluster API have neither.
 func (c *checks) checkSearchedNode(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec, script, nodeadm bool) {
 	x, is := c.searchedImage(spec)
-	if !is {
+	if (script || nodeadm) && c.searchesWindows(o, path+".imageLookupBaseOS", spec) || !is {
 		return
 	}
 	if spec.AMI.EKSOptimizedLookupType != nil {

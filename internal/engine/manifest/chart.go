@@ -86,7 +86,7 @@ type Chart struct {
 	Values map[string]any // nil: those of the chart
 	// ValuesAt returns the values with the address of the API server; nil if they do not depend on it. Until it is known, Values has
 	// plan.Unknown instead.
-	ValuesAt func(host string) (map[string]any, error)
+	ValuesAt func(host string) (map[string]any, error) `json:"-"`
 	Once     bool // not upgraded after the installation
 	Options  HelmOptions
 	// Insecure makes helm accept any certificate of the repository.

@@ -60,7 +60,15 @@ func (w *Workloads) Doubts(ctx context.Context, c *cloud.Clients) (warnings []st
 		})
 		warnings = append(warnings, fmt.Sprintf(
 			"no machine of the manifest has room for a pod of %s (%s), for which the run waits: it requests %g CPU and %d MiB of memory, and a %s has %d CPUs and %d MiB: "+
-				"lower resources.requests, or use a larger instance type", r.of.Title, r.of.Origin, r.cpu, r.memory, largest, found[largest].VCPUs, found[largest].MemoryMiB))
+				"lower resources.requests, or use a larger instance type",
+			r.of.Title,
+			r.of.Origin,
+			r.cpu,
+			r.memory,
+			largest,
+			found[largest].VCPUs,
+			found[largest].MemoryMiB,
+		))
 	}
 	return warnings, nil
 }

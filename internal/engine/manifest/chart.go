@@ -87,7 +87,7 @@ type Chart struct {
 	// ValuesAt returns the values with the address of the API server; nil if they do not depend on it. Until it is known, Values has
 	// plan.Unknown instead.
 	ValuesAt func(host string) (map[string]any, error) `json:"-"`
-	Once     bool // not upgraded after the installation
+	Once     bool                                      // not upgraded after the installation
 	Options  HelmOptions
 	// Insecure makes helm accept any certificate of the repository.
 	Insecure bool

@@ -153,7 +153,10 @@ func deleteEKS(t *testing.T, a *awssim.AWS, wait bool) {
 	for _, g := range groups.Nodegroups {
 		_, err := c.DeleteNodegroup(t.Context(), &eks.DeleteNodegroupInput{ClusterName: name, NodegroupName: &g})
 		require.NoError(t, err)
-		require.NoError(t, eks.NewNodegroupDeletedWaiter(c).Wait(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &g}, enginetest.Booting*10))
+		require.NoError(
+			t,
+			eks.NewNodegroupDeletedWaiter(c).Wait(t.Context(), &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &g}, enginetest.Booting*10),
+		)
 	}
 	_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: name})
 	require.NoError(t, err)

@@ -21,7 +21,11 @@ import (
 func TestRemovedMappingsLoseAccess(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.EKSSmall)
 	m.EKS.ControlPlane.Spec.AccessConfig = &ekscontrolplanev1.AccessConfig{AuthenticationMode: ekscontrolplanev1.EKSAuthenticationModeConfigMap}
-	ops, bob := ekscontrolplanev1.RoleMapping{RoleARN: "arn:aws:iam::123456789012:role/ops"}, ekscontrolplanev1.UserMapping{UserARN: "arn:aws:iam::123456789012:user/bob"}
+	ops, bob := ekscontrolplanev1.RoleMapping{
+		RoleARN: "arn:aws:iam::123456789012:role/ops",
+	}, ekscontrolplanev1.UserMapping{
+		UserARN: "arn:aws:iam::123456789012:user/bob",
+	}
 	ops.UserName, ops.Groups = "ops", []string{"readers"}
 	bob.UserName, bob.Groups = "bob", []string{"system:masters"}
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +44,11 @@ func TestRemovedMappingsLoseAccess(t *testing.T) {
 		m.EKS.ControlPlane.Spec.IAMAuthenticatorConfig.UserMappings = nil
 		p, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, plan.Diff{{Field: "mapUsers arn:aws:iam::123456789012:user/bob", Have: "bob in system:masters", Remedy: plan.InPlace}}, stepOf(p, "aws-auth").Diff)
+		require.Equal(
+			t,
+			plan.Diff{{Field: "mapUsers arn:aws:iam::123456789012:user/bob", Have: "bob in system:masters", Remedy: plan.InPlace}},
+			stepOf(p, "aws-auth").Diff,
+		)
 		applyWaiting(t, m, a)
 		require.NotContains(t, mapped(a), "bob")
 		require.Contains(t, mapped(a), "role/ops")
@@ -54,7 +62,9 @@ func TestRemovedMappingsLoseAccess(t *testing.T) {
 
 // mapped returns the text of the ConfigMap aws-auth.
 func mapped(a *awssim.AWS) (text string) {
-	enginetest.Inside(a, func(c *kubesim.Cluster) { text = fmt.Sprint(c.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth")) })
+	enginetest.Inside(a, func(c *kubesim.Cluster) {
+		text = fmt.Sprint(c.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth"))
+	})
 	return text
 }
 

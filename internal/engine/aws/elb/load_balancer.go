@@ -120,8 +120,10 @@ func withoutDNS(ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[ec2.
 		if err != nil || !slices.Contains(off, "enableDnsSupport") {
 			return nil, err
 		}
-		return []string{fmt.Sprintf("the VPC %s has enableDnsSupport off: unless its options of DHCP name other DNS servers, machines find neither AWS nor the load balancer: "+
-			"turn it on (aws ec2 modify-vpc-attribute --vpc-id %[1]s --enable-dns-support)", state.VPC)}, nil
+		return []string{
+			fmt.Sprintf("the VPC %s has enableDnsSupport off: unless its options of DHCP name other DNS servers, machines find neither AWS nor the load balancer: "+
+				"turn it on (aws ec2 modify-vpc-attribute --vpc-id %[1]s --enable-dns-support)", state.VPC),
+		}, nil
 	}
 	return nil, nil
 }

@@ -518,9 +518,18 @@ func TestAnyStream(t *testing.T) {
 
 // If the object for the purpose is one of another provider, the problem says so, also if it has another name.
 func TestMissingObjectOfOtherProvider(t *testing.T) {
-	text := strings.Replace(quickstart(t), "kind: KubeadmConfigTemplate\nmetadata:\n  name: quickstart-md-0", "kind: RKE2ConfigTemplate\nmetadata:\n  name: other", 1)
+	text := strings.Replace(
+		quickstart(t),
+		"kind: KubeadmConfigTemplate\nmetadata:\n  name: quickstart-md-0",
+		"kind: RKE2ConfigTemplate\nmetadata:\n  name: other",
+		1,
+	)
 	_, err := manifests.Load(t, text, input.LoadOptions{})
-	require.ErrorContains(t, err, "there is no KubeadmConfigTemplate/quickstart-md-0 in the input — the input has RKE2ConfigTemplate/other, which is not supported")
+	require.ErrorContains(
+		t,
+		err,
+		"there is no KubeadmConfigTemplate/quickstart-md-0 in the input — the input has RKE2ConfigTemplate/other, which is not supported",
+	)
 }
 
 // The names of images are a Go template of Cluster API Provider AWS, not of a chart.

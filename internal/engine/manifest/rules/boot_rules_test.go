@@ -235,7 +235,11 @@ func TestCommandsOfConfigurations(t *testing.T) {
 		{name: "in the background", worker: "preKubeadmCommands: ['sleep infinity &', 'tail -f /var/log/a > /dev/ttyS0 &']\n"},
 		{name: "loop that ends", worker: "preKubeadmCommands: ['while true; do test -f /etc/hosts && break; sleep 1; done']\n"},
 		{name: "exit after the join", worker: "postKubeadmCommands: ['exit 0']\n"},
-		{name: "exit", worker: "preKubeadmCommands: ['true', 'exit 0']\n", fails: "preKubeadmCommands[1]: the machine would not join: all commands are one script, and exit ends it"},
+		{
+			name:   "exit",
+			worker: "preKubeadmCommands: ['true', 'exit 0']\n",
+			fails:  "preKubeadmCommands[1]: the machine would not join: all commands are one script, and exit ends it",
+		},
 		{name: "exec", worker: "preKubeadmCommands: ['exec /bin/true']\n", fails: "exec replaces its shell"},
 		{name: "sleep", worker: "preKubeadmCommands: ['sleep infinity']\n", fails: "sleep never ends"},
 		{name: "comment", worker: "preKubeadmCommands: ['true # don''t']\n"},

@@ -274,22 +274,29 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	case plan.Conflict:
 		return false, &plan.ConflictError{Change: step.Diff.Only(plan.Replace)[0]}
 	case plan.Settle, plan.Update, plan.Await:
-		if have == nil {
-			return false, NotYet(errors.New("the resource to exist"))
-		}
-		if busy := step.Diff.Only(plan.ByItself); len(busy) > 0 {
-			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
-				return false, &FailedError{Reason: a.failed}
-			}
-			return false, NotYet(
-				fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have)),
-			) // AWS is changing the resource: wait until it has finished
+		if err := a.busy(have, step.Diff); err != nil {
+			return false, err
 		}
 	}
 	if unknown := slices.IndexFunc(step.Diff, func(c plan.Change) bool { return c.Want == plan.Unknown }); unknown >= 0 {
 		return false, NotYet(fmt.Errorf("the value of %s", step.Diff[unknown].Field))
 	}
 	return false, a.update(ctx, have, step.Diff)
+}
+
+// busy returns the error for a resource that does not exist yet, or that AWS is changing: the run waits until it has finished.
+func (a *attempt) busy(have State, d plan.Diff) error {
+	if have == nil {
+		return NotYet(errors.New("the resource to exist"))
+	}
+	changing := d.Only(plan.ByItself)
+	switch {
+	case len(changing) == 0:
+		return nil
+	case a.failed != "" && a.acted.IsZero(): // nothing in the differences repairs it
+		return &FailedError{Reason: a.failed}
+	}
+	return NotYet(fmt.Errorf("%s to become %s, is %s", changing[0].Field, changing[0].Want, orUnknown(changing[0].Have)))
 }
 
 // awaitsDeletion reports whether AWS is deleting the resource. The time limit begins again when the deletion has ended.

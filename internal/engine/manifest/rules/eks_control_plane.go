@@ -282,11 +282,31 @@ func (c *checks) warnNoEffect(cluster *manifest.Entry, plane *ekscontrolplanev1.
 			c.infra.Problem("spec.iamAuthenticatorConfig", "has no effect: with authenticationMode api, EKS does not read the ConfigMap aws-auth", "use accessEntries"),
 		)
 	}
+	c.warnOfRolePaths(plane)
 	policies := 0
 	if plane.RoleAdditionalPolicies != nil {
 		policies = len(*plane.RoleAdditionalPolicies)
 	}
 	c.warnNoEffectOnRole(c.infra, plane.RolePath, plane.RolePermissionsBoundary, policies)
+}
+
+// warnOfRolePaths warns of roles with a path in the ConfigMap aws-auth: EKS compares the ARN without it, so that the role has no access
+// ("aws-auth ConfigMap does not grant access to the cluster", "Troubleshoot IAM", EKS user guide).
+func (c *checks) warnOfRolePaths(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	if plane.IAMAuthenticatorConfig == nil {
+		return
+	}
+	for i, m := range plane.IAMAuthenticatorConfig.RoleMappings {
+		prefix, role, _ := strings.Cut(m.RoleARN, ":role/")
+		at := strings.LastIndex(role, "/")
+		if at < 0 {
+			continue
+		}
+		c.warn(c.infra.Problem(
+			fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d].rolearn", i),
+			"has no effect: EKS finds no role with a path in the ConfigMap aws-auth", "write "+prefix+":role/"+role[at+1:],
+		))
+	}
 }
 
 // withoutAL2 reports whether EKS has no Amazon Linux 2 AMIs for the cluster's Kubernetes

@@ -449,6 +449,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			[]string{"cluster.yaml:42: AWSManagedControlPlane/shop.eu spec.iamAuthenticatorConfig: has no effect: with authenticationMode api, EKS does not read the ConfigMap aws-auth — use accessEntries"},
 		},
 		{
+			"role with a path in aws-auth", "eks",
+			[]string{"authenticationMode: api_and_config_map}\n", "authenticationMode: api_and_config_map}\n  iamAuthenticatorConfig: {mapRoles: [{rolearn: 'arn:aws:iam::123456789012:role/teams/ops', username: ops, groups: [ops]}]}\n"},
+			[]string{"cluster.yaml:42: AWSManagedControlPlane/shop.eu spec.iamAuthenticatorConfig.mapRoles[0].rolearn: has no effect: EKS finds no role with a path in the ConfigMap aws-auth — write arn:aws:iam::123456789012:role/ops"},
+		},
+		{
 			"user data of a node group", "eks",
 			[]string{"metadata: {name: shop-managed}\nspec: {}\n", "metadata: {name: shop-managed}\nspec: {preNodeadmCommands: ['true']}\n"},
 			[]string{"cluster.yaml:89: NodeadmConfig/shop-managed spec: has no effect: EKS writes the user data of a node group without a launch template — set awsLaunchTemplate of the AWSManagedMachinePool, or empty this"},

@@ -53,7 +53,9 @@ func ImageByID(id string) graph.Lookup[ImageState] {
 			return out.Images, nil
 		})
 		if cloud.Is(err, "InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable") || err == nil && len(all) == 0 {
-			return nil, fmt.Errorf("image %s does not exist in %s, or is not shared with this account: use another image, or restore it from the Recycle Bin", id, c.Region)
+			return nil, fmt.Errorf(
+				"image %s does not exist in %s, or is not shared with this account: use another image, or restore it from the Recycle Bin", id, c.Region,
+			)
 		}
 		if err != nil {
 			return nil, err

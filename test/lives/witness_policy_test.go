@@ -210,6 +210,7 @@ func unexercised() map[string]string {
 		"KarpenterProfiles iam:DeleteInstanceProfile":                     profiles,
 		"KarpenterProfiles iam:RemoveRoleFromInstanceProfile":             profiles,
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
+		"Describe eks:ListUpdates":                                        "finds what somebody else is changing in an EKS cluster",
 		"EncryptWithKeys kms:Decrypt":                                     volumes,
 		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
 		"EncryptWithKeys kms:ReEncryptFrom":                               volumes,

@@ -63,6 +63,16 @@ func (t Tags) With(more Tags) Tags {
 	return out
 }
 
+// Owners returns the names of the clusters that own the resource by the tag of Cluster API Provider AWS, sorted.
+func (t Tags) Owners() (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		if name, is := strings.CutPrefix(key, ClusterTagPrefix); is && t[key] == Owned {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // EC2 returns the tags in the form of EC2, sorted by key.
 func (t Tags) EC2() []types.Tag {
 	var out []types.Tag

@@ -107,8 +107,8 @@ func (c *Cluster) fail(path string, now time.Time) {
 	o := c.Objects[path]
 	spec, _ := o["spec"].(Object)
 	container, image, how := c.brokenImage(spec)
-	at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled"))
-	if how == "" || err != nil || now.Sub(at) < startsIn {
+	at := instant(o, "kubesim", "scheduled")
+	if how == "" || at.IsZero() || now.Sub(at) < startsIn {
 		return
 	}
 	late := now.Sub(at) >= backOffIn

@@ -55,8 +55,7 @@ func Finalized(o Object, finalizer string) bool {
 
 // Going returns the deletionTimestamp of an object, or the zero time.
 func Going(o Object) time.Time {
-	at, _ := time.Parse(time.RFC3339, text(o, "metadata", "deletionTimestamp")) // an invalid time is no time
-	return at
+	return instant(o, "metadata", "deletionTimestamp")
 }
 
 // Value returns the string at a path of an object, or "".

@@ -330,7 +330,7 @@ func (c *Cluster) settleTools(now time.Time) {
 		if len(containers) == 0 || text(o, "status", "phase") != "" || text(o, "spec", "restartPolicy") != "Never" {
 			continue
 		}
-		born, _ := time.Parse(time.RFC3339, text(o, "metadata", "creationTimestamp"))
+		born := instant(o, "metadata", "creationTimestamp")
 		node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]
 		if node == nil || unreachable(node) || now.Sub(born) < toolTakes {
 			continue

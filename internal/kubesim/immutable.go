@@ -16,7 +16,7 @@ import (
 // isImmutable is what the API server says of most fields that cannot be changed (FieldImmutableErrorMsg in k8s.io/apimachinery/pkg/api/validation).
 const isImmutable = "field is immutable"
 
-// immutable is a field of an existing object that the API server does not let anybody change.
+// immutable is a field that cannot be changed after the object was created.
 type immutable struct {
 	kinds   string // "apps/v1 Deployment, apps/v1 DaemonSet"
 	path    string // "spec.selector"
@@ -26,7 +26,7 @@ type immutable struct {
 	invalid string // the detail of an error of the type Invalid, if it is another one
 }
 
-// immutables are those that can be told from the field alone (ValidateUpdate of the strategies in pkg/registry, and pkg/apis/*/validation of
+// immutables lists the fields whose rule does not depend on other fields (ValidateUpdate of the strategies in pkg/registry, and pkg/apis/*/validation of
 // Kubernetes v1.34.2).
 func immutables() []immutable {
 	return []immutable{

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/objects"
 )
 
-// send sends an object to the API server of a cluster.
+// send sends a request with an object to the simulated API server, and returns the status code and the answer.
 func send(t *testing.T, c *Cluster, method, query string, o Object) (code int, answer Object) {
 	t.Helper()
 	r, ok := c.resourceOf(text(o, "apiVersion"), text(o, "kind"))

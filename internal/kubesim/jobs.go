@@ -10,6 +10,10 @@ const jobTakes = 10 * time.Second
 func (c *Cluster) settleJobs(now time.Time, nodes []Object) {
 	for _, path := range c.paths("Job") {
 		o := c.Objects[path]
+		isTaken := func() bool {
+			_, ready := takersOf(o, nodes)
+			return ready > 0
+		}
 		switch began := instant(o, "status", "startTime"); {
 		case completed(o):
 			ended := instant(o, "status", "completionTime")
@@ -25,7 +29,7 @@ func (c *Cluster) settleJobs(now time.Time, nodes []Object) {
 		case began.IsZero():
 			o["status"] = Object{"startTime": now.UTC().Format(time.RFC3339), "active": 1.0}
 			c.put(path, o, now)
-		case c.broken(o) || !c.runsSomewhere(o, nodes):
+		case c.broken(o) || !isTaken():
 		case text(o, "kubesim", "running") == "":
 			o["kubesim"] = Object{"running": now.UTC().Format(time.RFC3339)}
 			c.put(path, o, now)
@@ -44,25 +48,15 @@ func (c *Cluster) settleJobs(now time.Time, nodes []Object) {
 
 func completed(job Object) bool { return text(job, "status", "completionTime") != "" }
 
-// succeededOf returns how many pods of a Job have to succeed.
+// succeededOf returns how many pods of a Job succeed here: its completions, or one.
 func succeededOf(job Object) float64 {
-	if n, given := value(job, "spec", "completions").(float64); given {
+	if n := completions(job); n >= 0 {
 		return n
 	}
 	return 1
 }
 
-// runsSomewhere reports whether a Node that is ready takes the pods of a workload.
-func (c *Cluster) runsSomewhere(workload Object, nodes []Object) bool {
-	for _, node := range nodes {
-		if pod := template(workload); takes(node, pod) && tolerated(node, pod) && nodeReady(node) {
-			return true
-		}
-	}
-	return false
-}
-
-// instant reads a time; it is zero if there is none.
+// instant reads a time. It is zero if there is none, or an invalid one.
 func instant(o Object, at ...string) time.Time {
 	t, err := time.Parse(time.RFC3339, text(o, at...))
 	if err != nil {

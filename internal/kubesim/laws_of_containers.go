@@ -50,9 +50,9 @@ func sourceLaws() []law {
 	}
 }
 
-// dataKey is the rule of the key of a Secret or a ConfigMap.
+// dataKey is the rule for one key in the data of a Secret or ConfigMap.
 func dataKey(v any, _ Object) string {
-	if s, _ := v.(string); !regex.Of(`^[-._a-zA-Z0-9]+$`).MatchString(s) {
+	if s, _ := v.(string); !regex.Of(`^[-._a-zA-Z0-9]{1,253}$`).MatchString(s) {
 		return fmt.Sprintf("Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", s)
 	}
 	return ""

@@ -527,12 +527,12 @@ func priority(v any, in Object) string {
 	return ""
 }
 
-// dataKeys is the rule of the keys of a ConfigMap or Secret.
+// dataKeys is the rule for the data of a Secret or ConfigMap.
 func dataKeys(v any, _ Object) string {
 	all, _ := v.(Object)
 	for k := range all {
-		if !regex.Of(`^[-._a-zA-Z0-9]{1,253}$`).MatchString(k) {
-			return fmt.Sprintf("[%s]: Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", k, k)
+		if why := dataKey(k, nil); why != "" {
+			return fmt.Sprintf("[%s]: %s", k, why)
 		}
 	}
 	return ""

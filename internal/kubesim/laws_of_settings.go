@@ -275,7 +275,7 @@ func listed(v any) (all []Object) {
 	return all
 }
 
-// placementLaws are the rules about the Nodes of a pod.
+// placementLaws lists the rules for the fields that select the Node of a pod: affinity and topologySpreadConstraints.
 func placementLaws() (all []law) {
 	const must, should = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 	for _, of := range []string{"affinity.podAffinity.", "affinity.podAntiAffinity."} {

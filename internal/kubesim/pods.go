@@ -41,10 +41,7 @@ func (c *Cluster) settlePods(now time.Time) {
 		if node == "" && c.claimed(o) {
 			c.schedule(path, o, now)
 		}
-		if at, err := time.Parse(
-			time.RFC3339,
-			text(o, "kubesim", "scheduled"),
-		); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn &&
+		if at := instant(o, "kubesim", "scheduled"); !at.IsZero() && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn &&
 			!c.brokenPod(o) && c.withoutFiles(text(o, "metadata", "namespace"), o) == "" {
 			o["status"] = Object{"phase": "Running", "conditions": []any{
 				Object{"type": "PodScheduled", "status": "True"}, Object{"type": "Ready", "status": "True"},

@@ -72,15 +72,7 @@ func createFailed(now time.Time, name, why string) Object {
 // network of the host are ready before that; no test needs it. Of other workloads all pods are ready if
 // one Node takes them, because Nodes have room for any number of pods here.
 func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
-	takers, readyTakers := 0, 0
-	for _, node := range nodes {
-		if pod := template(o); !takes(node, pod) || !tolerated(node, pod) {
-			continue
-		}
-		if takers++; nodeReady(node) {
-			readyTakers++
-		}
-	}
+	takers, readyTakers := takersOf(o, nodes)
 	want, ready = takers, readyTakers
 	if text(o, "kind") != "DaemonSet" {
 		want, ready = replicasOf(o), 0
@@ -95,6 +87,20 @@ func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
 		ready = 0
 	}
 	return want, ready
+}
+
+// takersOf returns how many Nodes take the pods of a workload, and how many of these are ready.
+func takersOf(workload Object, nodes []Object) (all, ready int) {
+	pod := template(workload)
+	for _, node := range nodes {
+		if !takes(node, pod) || !tolerated(node, pod) {
+			continue
+		}
+		if all++; nodeReady(node) {
+			ready++
+		}
+	}
+	return all, ready
 }
 
 // alone reports whether two pods of a workload cannot run on one Node, because of their anti-affinity or because they use the same port of the

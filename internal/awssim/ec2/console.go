@@ -249,8 +249,8 @@ func (svc *Service) Egress(i *Instance) (from []string) {
 	return from
 }
 
-// resolves reports whether an instance can look up names: with enableDnsSupport off, the DNS server of the VPC does not answer ("DNS attributes for your
-// VPC", VPC user guide). Other servers in the options of DHCP are not simulated.
+// resolves reports whether an instance can resolve DNS names. If enableDnsSupport of its VPC is off, the Amazon DNS server does not answer ("DNS
+// attributes for your VPC", VPC user guide). Custom DNS servers in DHCP option sets are not simulated.
 func (svc *Service) resolves(i *Instance) bool {
 	v := svc.state.VPCs[i.VPC]
 	return v == nil || v.DNSSupport

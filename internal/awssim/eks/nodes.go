@@ -324,7 +324,7 @@ func (svc *Service) replaceNodes(c *Cluster, g *NodeGroup) {
 	}
 }
 
-// lostSince returns since when an instance does not run; zero if it does, or starts.
+// lostSince returns when an instance was terminated or stopped. It is zero for an instance that runs or starts.
 func (svc *Service) lostSince(id string) time.Time {
 	switch i := svc.ec2.Instance(id); {
 	case i == nil: // EC2 has forgotten it

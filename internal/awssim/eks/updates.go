@@ -610,7 +610,7 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 	return nil, &types.ResourceNotFoundException{Message: aws.String("No update found for ID: " + aws.ToString(in.UpdateId)), ClusterName: in.Name}
 }
 
-// listUpdates lists the IDs of the updates of a cluster, or of a node group or an add-on. Their order is not documented.
+// listUpdates returns the IDs of the updates of a cluster, a node group or an add-on. EKS does not document their order.
 func (svc *Service) listUpdates(in *eks.ListUpdatesInput) (*eks.ListUpdatesOutput, error) {
 	c, err := svc.cluster(in.Name)
 	if err != nil {

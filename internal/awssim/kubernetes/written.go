@@ -97,8 +97,8 @@ func (c *cloudConfig) runRefused() string {
 	return ""
 }
 
-// runEnds returns why the script of the commands does not come to the command that joins: another command ends it, or does not end itself. Only
-// commands of one line are judged.
+// runEnds returns why the script of the commands does not reach the command with which the machine joins: another command ends the script, or never
+// ends. Only commands of one line are checked.
 func (c *cloudConfig) runEnds() string {
 	for _, x := range c.Run {
 		line, is := x.(string)

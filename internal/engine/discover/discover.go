@@ -72,12 +72,7 @@ func FindEKS(ctx context.Context, c *cloud.Clients, name string) (*eks.ClusterSt
 // ownerOf returns the name of the Cluster object that owns a resource, from its tags; "" if
 // there is none.
 func ownerOf(tags cloud.Tags) string {
-	for key, value := range tags {
-		if name, ok := strings.CutPrefix(key, cloud.ClusterTagPrefix); ok && value == cloud.Owned {
-			return name
-		}
-	}
-	return ""
+	return cmp.Or(tags.Owners()...)
 }
 
 // ownerOfEKS is ownerOf for an EKS cluster, on which CAPA also puts the name of the EKS cluster.

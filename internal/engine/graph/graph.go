@@ -178,8 +178,8 @@ type Failing interface {
 	Failure() string
 }
 
-// Deleting is implemented by a state that AWS also shows while it deletes the resource. If a resource has to exist, and AWS is deleting it,
-// it counts as missing. Before a run creates it again, it waits until it is gone.
+// Deleting is implemented by the state of a resource that AWS still shows while it deletes it. If the resource has to exist, the graph treats it as
+// missing: a plan creates it, and a run waits for the end of the deletion before it does.
 type Deleting interface {
 	// Deleting reports whether AWS is deleting the resource, whoever has asked for it.
 	Deleting() bool

@@ -34,8 +34,9 @@ type Mapping struct {
 	Groups   []string
 }
 
-// writtenAnnotation lists the entries that runs have written: "mapUsers arn:aws:iam::123456789012:user/bob". One that the manifest no longer has is
-// removed. Otherwise, whoever is taken from the manifest keeps access (https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/4740).
+// writtenAnnotation lists the entries that runs have written, such as "mapUsers arn:aws:iam::123456789012:user/bob". By it, a run knows which
+// entries it has to remove when they are no longer in the manifest: those users and roles would otherwise keep their access
+// (https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/4740).
 const writtenAnnotation = "clusterawsadm/mapped"
 
 // entry is what writtenAnnotation says of the mapping.

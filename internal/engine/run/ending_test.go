@@ -22,7 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// deletions are the resources that AWS shows while it deletes them, and how somebody deletes each.
+// deletions lists the resources that AWS still shows while it deletes them, and how somebody deletes each of them.
 func deletions() []deletion {
 	return []deletion{
 		{"quickstart.yaml", "nat-gateway", func(ctx context.Context, cfg aws.Config, s plan.Step) error {
@@ -76,7 +76,7 @@ func partOf(s plan.Step) (cluster, name string) {
 	return parts[1], parts[len(parts)-2]
 }
 
-// What AWS is deleting is planned as what it will be: another one is created when it is gone.
+// A plan creates a resource that AWS is deleting again, after the deletion.
 func TestPlanOfDeletionInProgress(t *testing.T) {
 	for _, x := range deletions() {
 		t.Run(x.id, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestPlanOfDeletionInProgress(t *testing.T) {
 
 				p, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 				require.NoError(t, err)
-				again := stepOf(p, steps[at].Resource)
+				again := enginetest.StepOf(t, p, steps[at].Resource)
 				assert.Equal(t, plan.Create, again.Action, "%v", enginetest.Steps(p))
 				assert.Equal(t, steps[at].CloudID, again.After)
 				assert.Empty(t, again.CloudID)
@@ -101,14 +101,6 @@ func TestPlanOfDeletionInProgress(t *testing.T) {
 			})
 		})
 	}
-}
-
-func stepOf(p plan.Plan, id plan.ID) plan.Step {
-	at := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Resource == id })
-	if at < 0 {
-		return plan.Step{}
-	}
-	return p.Steps[at]
 }
 
 // If the EKS cluster is being deleted, or is gone, a plan says that its objects are lost.

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// A name that is unique in an account, and that somebody else uses, is a refusal of the plan.
+// A plan is refused if a name that must be unique in the account is already in use.
 func TestTakenNames(t *testing.T) {
 	for _, x := range []struct {
 		example, want string
@@ -59,7 +59,7 @@ func TestTakenNames(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			_, err = elb.NewFromConfig(cfg).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-				Name: aws.String(stepOf(p, "target-group/api").Diff[0].Want), VpcId: vpc.Vpc.VpcId, Port: aws.Int32(6443), Protocol: elbtypes.ProtocolEnumTcp,
+				Name: aws.String(enginetest.StepOf(t, p, "target-group/api").Diff[0].Want), VpcId: vpc.Vpc.VpcId, Port: aws.Int32(6443), Protocol: elbtypes.ProtocolEnumTcp,
 			})
 			require.NoError(t, err)
 		}},

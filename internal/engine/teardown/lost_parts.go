@@ -48,21 +48,11 @@ func (s *foreignSearch) lostFirst(ctx context.Context) error {
 		return err
 	}
 	tags, err := ec2.InstanceTags(ctx, s.c, []string{first})
-	if t, exists := tags[first]; exists && err == nil && !ofAnotherCluster(t) {
+	// A marker that names a machine of another cluster is wrong: who is told to delete what it names would delete a machine of that cluster.
+	if t, exists := tags[first]; exists && err == nil && len(t.Owners()) == 0 {
 		s.note("instance", first, "the control plane", t)
 	}
 	return err
-}
-
-// ofAnotherCluster reports whether a machine has the owned tag of a cluster. Then a marker that names it is
-// wrong: who is told to delete what it names would delete a machine of that cluster.
-func ofAnotherCluster(tags cloud.Tags) bool {
-	for key, value := range tags {
-		if strings.HasPrefix(key, cloud.ClusterTagPrefix) && value == cloud.Owned {
-			return true
-		}
-	}
-	return false
 }
 
 // lostUsed notes those of the resources that exist and may have lost their tags.

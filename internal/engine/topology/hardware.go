@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -142,10 +143,7 @@ func poolTypes(p manifest.Pool) (types []string) {
 		types = append(types, t.InstanceType)
 	}
 	if len(types) == 0 {
-		types = append(types, defaultNodeType)
+		types = append(types, eks.DefaultNodeType)
 	}
 	return types
 }
-
-// defaultNodeType is the type that EKS uses for a node group without one ("instanceTypes" of CreateNodegroup).
-const defaultNodeType = "t3.medium"

@@ -292,11 +292,20 @@ func (s *VPCState) describeAttributes(ctx context.Context, c *cloud.Clients) err
 	return nil
 }
 
-// WithoutDNS names the DNS attributes of a VPC that are off: enableDnsHostnames, enableDnsSupport.
-func WithoutDNS(ctx context.Context, c *cloud.Clients, id string) (off []string, err error) {
-	s := VPCState{Object: identity.Object{ID: id}}
+// WithoutDNS returns the VPC of existing subnets, and those of its DNS attributes that are off: enableDnsHostnames, enableDnsSupport. It returns
+// nothing for the VPC of the cluster itself, because the run sets the attributes of that one.
+func WithoutDNS(ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[SubnetState]) (vpc string, off []string, err error) {
+	existing := slices.IndexFunc(subnets, func(s *graph.Ref[SubnetState]) bool {
+		_, found := s.Found()
+		return found && s.Desired() == nil
+	})
+	if existing < 0 {
+		return "", nil, nil
+	}
+	subnet, _ := subnets[existing].Found()
+	s := VPCState{Object: identity.Object{ID: subnet.VPC}}
 	if err := s.describeAttributes(ctx, c); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if !s.DNSHostnames {
 		off = append(off, "enableDnsHostnames")
@@ -304,7 +313,7 @@ func WithoutDNS(ctx context.Context, c *cloud.Clients, id string) (off []string,
 	if !s.DNSSupport {
 		off = append(off, "enableDnsSupport")
 	}
-	return off, nil
+	return s.ID, off, nil
 }
 
 // VPCByID looks up an existing VPC.

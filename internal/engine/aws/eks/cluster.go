@@ -437,8 +437,8 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	}
 }
 
-// access returns whether the endpoint is public and whether it is private. The defaults are those of EKS and CAPA: public, and not private
-// (reconcileVpcConfig in pkg/cloud/services/eks/cluster.go of CAPA v2.13.0).
+// access returns whether the endpoint of the API server has public access, and whether it has private access. By default it has only public
+// access, as in EKS and CAPA (reconcileVpcConfig in pkg/cloud/services/eks/cluster.go of CAPA v2.13.0).
 func (e *Cluster) access() (public, private bool) {
 	return e.Public == nil || *e.Public, e.Private != nil && *e.Private
 }

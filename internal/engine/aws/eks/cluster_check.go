@@ -51,22 +51,15 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 // Doubts implements graph.Doubted: nodes do not register in a VPC without DNS ("View Amazon EKS networking requirements for VPC and subnets",
 // EKS user guide). The options of DHCP may name other DNS servers.
 func (k *Cluster) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
-	for _, s := range k.Subnets {
-		state, ok := s.Found()
-		if !ok || s.Desired() != nil { // the run sets the attributes of its own VPC
-			continue
-		}
-		off, err := ec2.WithoutDNS(ctx, c, state.VPC)
-		if len(off) == 0 || err != nil {
-			return nil, err
-		}
-		return []string{fmt.Sprintf(
-			"the VPC %s has %s off, which EKS requires: nodes do not register: turn it on (aws ec2 modify-vpc-attribute)",
-			state.VPC,
-			strings.Join(off, " and "),
-		)}, nil
+	vpc, off, err := ec2.WithoutDNS(ctx, c, k.Subnets)
+	if len(off) == 0 || err != nil {
+		return nil, err
 	}
-	return nil, nil
+	return []string{fmt.Sprintf(
+		"the VPC %s has %s off, which EKS requires: nodes do not register: turn it on (aws ec2 modify-vpc-attribute)",
+		vpc,
+		strings.Join(off, " and "),
+	)}, nil
 }
 
 // checkPublicBlocks counts the blocks of the manifest with the addresses of the NAT gateways, of which some may not exist yet.

@@ -129,7 +129,7 @@ func nodeOf(s cost.Server, names []string, capacity string, disk int32) cost.Ser
 		s.Type = names[0]
 	}
 	if s.Type == "" {
-		s.Type = "t3.medium" // the default of CreateNodegroup
+		s.Type = DefaultNodeType
 	}
 	s.Spot = capacity == string(types.CapacityTypesSpot)
 	if len(s.Volumes) == 0 {

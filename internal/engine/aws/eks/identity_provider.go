@@ -117,7 +117,7 @@ func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) 
 	if err != nil || other == nil || other.IsOwned(c) {
 		return "", err
 	}
-	if other.Status == string(types.ConfigStatusDeleting) {
+	if other.Deleting() {
 		return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: EKS disassociates it: run this again when it is gone", name), nil
 	}
 	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Who is taken from the manifest loses access, also if the whole field is removed. Entries of others stay.
+// A user or role that is removed from the manifest loses access, also if the whole field is removed. Entries that others have written stay.
 func TestRemovedMappingsLoseAccess(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.EKSSmall)
 	m.EKS.ControlPlane.Spec.AccessConfig = &ekscontrolplanev1.AccessConfig{AuthenticationMode: ekscontrolplanev1.EKSAuthenticationModeConfigMap}
@@ -47,7 +47,7 @@ func TestRemovedMappingsLoseAccess(t *testing.T) {
 		require.Equal(
 			t,
 			plan.Diff{{Field: "mapUsers arn:aws:iam::123456789012:user/bob", Have: "bob in system:masters", Remedy: plan.InPlace}},
-			stepOf(p, "aws-auth").Diff,
+			enginetest.StepOf(t, p, "aws-auth").Diff,
 		)
 		applyWaiting(t, m, a)
 		require.NotContains(t, mapped(a), "bob")
@@ -76,13 +76,4 @@ func applyWaiting(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	p, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 	require.NoError(t, err)
 	require.True(t, p.Empty(), "%v", enginetest.Steps(p))
-}
-
-func stepOf(p plan.Plan, id plan.ID) (found plan.Step) {
-	for _, s := range p.Steps {
-		if s.Resource == id {
-			found = s
-		}
-	}
-	return found
 }

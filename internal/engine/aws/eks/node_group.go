@@ -522,6 +522,9 @@ const (
 	nodeReplaceTime     = 20 * time.Minute // at most, with its drain
 )
 
+// DefaultNodeType is the instance type of a node group that names none (instanceTypes of CreateNodegroup, EKS API reference).
+const DefaultNodeType = "t3.medium"
+
 // Launches implements ec2.Launcher. Of several instance types, it returns the first one.
 func (g *NodeGroup) Launches(have graph.State) []ec2.Launch {
 	n := g.Desired
@@ -536,7 +539,7 @@ func (g *NodeGroup) Launches(have graph.State) []ec2.Launch {
 	case g.Content != nil && g.Content.Spec.InstanceType != "":
 		return []ec2.Launch{{Type: g.Content.Spec.InstanceType, Spot: g.Capacity == "SPOT", Count: int(n)}}
 	}
-	return []ec2.Launch{{Type: "t3.medium", Spot: g.Capacity == "SPOT", Count: int(n)}} // the default of CreateNodegroup
+	return []ec2.Launch{{Type: DefaultNodeType, Spot: g.Capacity == "SPOT", Count: int(n)}}
 }
 
 // countNodeGroup returns the cluster of a node group.

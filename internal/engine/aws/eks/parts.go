@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
@@ -81,29 +79,33 @@ func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ou
 }
 
 // otherParts lists node groups and Fargate profiles of somebody else.
-func otherParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ids []string, err error) {
-	for _, name := range p.NodeGroups {
-		if kept.NodeGroups[name] {
-			continue
-		}
-		s, err := NodeGroupByName(ctx, c, p.Cluster.Name, name)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil && !s.IsOwned(c) && s.Status != string(types.NodegroupStatusDeleting) {
-			ids = append(ids, NodeGroupKind+"/"+name)
-		}
+func otherParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]string, error) {
+	groups, err := others(ctx, c, p, NodeGroupKind, p.NodeGroups, kept.NodeGroups, NodeGroupByName)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range p.Fargate {
-		if kept.Fargate[name] {
+	profiles, err := others(ctx, c, p, FargateProfileKind, p.Fargate, kept.Fargate, FargateProfileByName)
+	return append(groups, profiles...), err
+}
+
+// others lists the parts of a kind that the manifest does not keep, that the cluster does not own, and that stay: "node-group/batch".
+func others[S interface {
+	IsOwned(c *cloud.Clients) bool
+	Deleting() bool
+}](
+	ctx context.Context, c *cloud.Clients, p Parts, kind string, names []string, kept map[string]bool,
+	get func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error),
+) (ids []string, err error) {
+	for _, name := range names {
+		if kept[name] {
 			continue
 		}
-		s, err := FargateProfileByName(ctx, c, p.Cluster.Name, name)
+		s, err := get(ctx, c, p.Cluster.Name, name)
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && !s.IsOwned(c) && s.Status != string(types.FargateProfileStatusDeleting) {
-			ids = append(ids, FargateProfileKind+"/"+name)
+		if s != nil && !(*s).IsOwned(c) && !(*s).Deleting() {
+			ids = append(ids, kind+"/"+name)
 		}
 	}
 	return ids, nil

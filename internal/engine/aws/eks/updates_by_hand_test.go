@@ -34,8 +34,8 @@ func upgradeByHand(t *testing.T, a *awssim.AWS, version string) {
 	require.NoError(t, err)
 }
 
-// An upgrade in progress that somebody else has started to a version that the manifest does not have is a conflict at once, and not when it
-// has ended: EKS does not downgrade.
+// If somebody has started an upgrade to another version than that of the manifest, the plan has a conflict at once, and not only after the
+// upgrade: EKS does not downgrade.
 func TestUpgradeByHandIsAConflictAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := ofVersions(t, "v1.33", "v1.33")
@@ -66,7 +66,8 @@ func TestUpgradeByHandIsAConflictAtOnce(t *testing.T) {
 	})
 }
 
-// An upgrade to the version of the manifest is waited for, and not repeated; one to an earlier version is continued.
+// If somebody has started an upgrade to the version of the manifest, the run waits for it. If it is to an earlier version, the run waits for it and
+// then upgrades further.
 func TestUpgradeByHandIsWaitedFor(t *testing.T) {
 	for want, upgrades := range map[string]int{"v1.34": 0, "v1.35": 1} {
 		t.Run(want, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestUpgradeByHandIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The authentication mode is not changed back, either.
+// The same is true for the authentication mode, which EKS does not change back either.
 func TestAuthenticationByHandIsAConflictAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := byEntries(t, enginetest.EKSSmall)
@@ -114,7 +115,7 @@ func TestAuthenticationByHandIsAConflictAtOnce(t *testing.T) {
 	})
 }
 
-// Without the permission to list updates, a run finds the conflict when the upgrade has ended.
+// Without the permission to list updates, the run finds the conflict only after the upgrade.
 func TestUpgradeByHandWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := ofVersions(t, "v1.33", "v1.33")

@@ -338,8 +338,8 @@ func OwnClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLo
 	return all, err
 }
 
-// ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name
-// exists that the cluster does not own, and returns the name of another cluster that owns it, or "".
+// ExistingClassicLoadBalancer reports whether there is a Classic Load Balancer with the name
+// that does not belong to this cluster. owner is the cluster that it belongs to; "" if there is none.
 func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (is bool, owner string, err error) {
 	s, err := ClassicLoadBalancerByName(name)(ctx, c)
 	if s == nil {

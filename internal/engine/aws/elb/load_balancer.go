@@ -3,7 +3,6 @@ package elb
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,21 +110,14 @@ func (l *LoadBalancer) Doubts(ctx context.Context, c *cloud.Clients) (warnings [
 // withoutDNS warns of an existing VPC whose DNS server is off: machines find the API server by the name of the load balancer. The options of DHCP may
 // name other servers.
 func withoutDNS(ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[ec2.SubnetState]) (warnings []string, err error) {
-	for _, s := range subnets {
-		state, ok := s.Found()
-		if !ok || s.Desired() != nil { // the run sets the attributes of its own VPC
-			continue
-		}
-		off, err := ec2.WithoutDNS(ctx, c, state.VPC)
-		if err != nil || !slices.Contains(off, "enableDnsSupport") {
-			return nil, err
-		}
-		return []string{
-			fmt.Sprintf("the VPC %s has enableDnsSupport off: unless its options of DHCP name other DNS servers, machines find neither AWS nor the load balancer: "+
-				"turn it on (aws ec2 modify-vpc-attribute --vpc-id %[1]s --enable-dns-support)", state.VPC),
-		}, nil
+	vpc, off, err := ec2.WithoutDNS(ctx, c, subnets)
+	if err != nil || !slices.Contains(off, "enableDnsSupport") {
+		return nil, err
 	}
-	return nil, nil
+	return []string{
+		fmt.Sprintf("the VPC %s has enableDnsSupport off: unless its options of DHCP name other DNS servers, machines find neither AWS nor the load balancer: "+
+			"turn it on (aws ec2 modify-vpc-attribute --vpc-id %[1]s --enable-dns-support)", vpc),
+	}, nil
 }
 
 // Check implements graph.Checked: a load balancer has groups of its own VPC, and one subnet of a zone.
@@ -464,8 +456,8 @@ func OwnLoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerStat
 	return all, err
 }
 
-// ExistingLoadBalancer reports whether a load balancer with the name exists that the
-// cluster does not own, and returns the name of another cluster that owns it, or "".
+// ExistingLoadBalancer reports whether there is a load balancer with the name that does not
+// belong to this cluster. owner is the cluster that it belongs to; "" if there is none.
 func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (is bool, owner string, err error) {
 	s, err := loadBalancerByName(ctx, c, name)
 	if s == nil {
@@ -477,8 +469,8 @@ func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (i
 
 // otherOwner returns the name of another cluster that owns a resource with the tags; "" if there is none.
 func otherOwner(tags cloud.Tags, c *cloud.Clients) string {
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		if name, is := strings.CutPrefix(key, cloud.ClusterTagPrefix); is && tags[key] == cloud.Owned && key != c.OwnerTag() {
+	for _, name := range tags.Owners() {
+		if name != c.Cluster {
 			return name
 		}
 	}

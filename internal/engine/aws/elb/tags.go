@@ -119,13 +119,7 @@ const foreignTags = 10 * time.Minute
 
 // ofAnotherCluster reports whether tags are those of a resource that only another cluster owns.
 func ofAnotherCluster(c *cloud.Clients, tags cloud.Tags) bool {
-	another := false
-	for key, value := range tags {
-		if strings.HasPrefix(key, cloud.ClusterTagPrefix) && value == cloud.Owned {
-			another = true
-		}
-	}
-	return another && tags[c.OwnerTag()] == "" && tags[cloud.CloudProviderTagPrefix+c.Cluster] == ""
+	return len(tags.Owners()) > 0 && tags[c.OwnerTag()] == "" && tags[cloud.CloudProviderTagPrefix+c.Cluster] == ""
 }
 
 // each describes resources with as few calls as possible, although AWS describes none of a call if one of them does not

@@ -142,7 +142,7 @@ func TestChartWarnings(t *testing.T) {
 	assert.True(t, c.Charts[0].Insecure)
 }
 
-// A template that uses the address of the API server is rendered with it when it is known, as CAAPH does.
+// A template may use the address of the API server. It is rendered when the address is known, as in Cluster API Add-on Provider for Helm (CAAPH).
 func TestValuesWithEndpoint(t *testing.T) {
 	const template = plainChart + `  valuesTemplate: |
     k8sServiceHost: {{ .Cluster.spec.controlPlaneEndpoint.host }}

@@ -323,7 +323,8 @@ func (c *checks) hasMachinesForPods() bool {
 		slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 })
 }
 
-// checkOnePlace warns about pods that no Node takes. For the cloud controller manager it is an error, because Nodes wait for it.
+// checkOnePlace warns about a workload whose pods can run on none of the Nodes of the manifest. For the cloud controller manager this is an error,
+// because Nodes do not become ready without it.
 func (c *checks) checkOnePlace(w podsOf, nodes []nodesOf, more []corev1.Taint) {
 	reasons, places := []string{}, 0
 	for _, n := range nodes {

@@ -63,7 +63,8 @@ func (c *checks) checkScript(o *manifest.Entry, lines []scriptLine) {
 	c.failScript(o, fieldAt(lines, wrong.line), wrong)
 }
 
-// fieldAt returns the field of the command with a line of the script; that of the first command if it is of none.
+// fieldAt returns the field of the command that contains the given line of the script. If no command contains it, fieldAt returns the field of the
+// first command.
 func fieldAt(lines []scriptLine, at int) string {
 	for _, line := range lines {
 		if at -= 1 + strings.Count(line.text, "\n"); at <= 0 && line.text != joins {
@@ -73,15 +74,14 @@ func fieldAt(lines []scriptLine, at int) string {
 	return lines[0].field
 }
 
-// checkEnds refuses a command that ends the script, or never ends itself, before the command that joins: the machine would not join.
+// checkEnds refuses a command that ends the script, or that never ends, if it comes before the command with which the machine joins.
 func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, script string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	if err != nil || !strings.Contains(script, joins) {
 		return
 	}
 	for _, s := range file.Stmts {
-		call, is := s.Cmd.(*syntax.CallExpr)
-		if is && len(call.Args) == 1 && call.Args[0].Lit() == joins {
+		if word(s.Cmd) == joins {
 			return
 		}
 		what := ""
@@ -96,7 +96,7 @@ func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, script string)
 	}
 }
 
-// endless says how a command that always runs keeps the commands after it from running; "" if it does not.
+// endless returns why the commands after a command never run: it ends the script, or it never ends itself. It returns "" for other commands.
 func endless(cmd syntax.Command) string {
 	switch x := cmd.(type) {
 	case *syntax.CallExpr:
@@ -201,7 +201,7 @@ func isDoubtful(what, script string) bool {
 func runs(file *syntax.File) (found bool) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		call, is := n.(*syntax.CallExpr)
-		found = found || is && len(call.Args) == 1 && call.Args[0].Lit() == joins
+		found = found || is && word(call) == joins
 		return !found
 	})
 	return found

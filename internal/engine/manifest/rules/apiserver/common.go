@@ -12,14 +12,15 @@ import (
 	invalid "k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// when refuses a field under a condition.
+// when refuses a field if bad is true.
 func (c *check) when(bad bool, field, what, fix string) {
 	if bad {
 		c.refuse(field, what, fix)
 	}
 }
 
-// invalid refuses a value for the first of the reasons that functions of k8s.io/apimachinery return.
+// invalid refuses a value if reasons is not empty. The message has the first reason. reasons is what the functions of
+// k8s.io/apimachinery/pkg/util/validation return.
 func (c *check) invalid(field, value string, reasons []string) {
 	if len(reasons) > 0 {
 		what, _, _ := strings.Cut(reasons[0], " (e.g.")
@@ -27,7 +28,7 @@ func (c *check) invalid(field, value string, reasons []string) {
 	}
 }
 
-// errors refuses the fields of errors that functions of k8s.io/apimachinery return.
+// errors refuses each field for which a function of k8s.io/apimachinery has returned an error.
 func (c *check) errors(all invalid.ErrorList) {
 	for _, e := range all {
 		what, _, _ := strings.Cut(worded(e), " (e.g.")
@@ -45,7 +46,7 @@ func (c *check) subdomain(field, name string) {
 	}
 }
 
-// qualified refuses a name that is not one as a label has: NAME or DOMAIN/NAME.
+// qualified refuses a name that does not have the form of a label key: NAME or DOMAIN/NAME.
 func (c *check) qualified(field, name string) {
 	c.invalid(field, name, validation.IsQualifiedName(name))
 }
@@ -57,21 +58,21 @@ func (c *check) address(field, text string) {
 	}
 }
 
-// block refuses a text that is not a block of addresses, and reports whether it is one.
+// block refuses a text that is not a CIDR block, and reports whether it is one.
 func (c *check) block(field, text string) bool {
 	bad := len(validation.IsValidCIDRForLegacyField(invalid.NewPath(field), text, false, nil)) > 0
 	c.when(bad, field, fmt.Sprintf("%q is not a block of addresses", text), "write one such as 10.0.0.0/8")
 	return !bad
 }
 
-// labelSelector checks a label selector that is not required.
+// labelSelector checks an optional label selector.
 func (c *check) labelSelector(at string, s *metav1.LabelSelector) {
 	if s != nil {
 		c.selector(at, s)
 	}
 }
 
-// labels checks the labels of a pod template and similar ones.
+// labels checks the keys and values of labels.
 func (c *check) labels(at string, all map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		c.invalid(at, key, validation.IsQualifiedName(key))
@@ -82,7 +83,7 @@ func (c *check) labels(at string, all map[string]string) {
 // integer is a type of whole numbers of API types.
 type integer interface{ ~int32 | ~int64 }
 
-// between refuses a number that is too small or too large. No number is permitted.
+// between refuses a number that is less than least or more than most. n may be nil.
 func between[N integer](c *check, field string, n *N, least, most int64) {
 	switch {
 	case n == nil || int64(*n) >= least && int64(*n) <= most:
@@ -93,7 +94,7 @@ func between[N integer](c *check, field string, n *N, least, most int64) {
 	}
 }
 
-// isOneOf is oneOf for a value that may be missing.
+// isOneOf checks an optional value like oneOf.
 func isOneOf[S ~string](c *check, field string, value *S, permitted ...S) {
 	if value != nil {
 		c.when(*value == "", field, "is empty", "remove it, or write one of its values")
@@ -101,7 +102,7 @@ func isOneOf[S ~string](c *check, field string, value *S, permitted ...S) {
 	}
 }
 
-// onlyOne refuses settings of which not exactly one is there. names are those that are there.
+// onlyOne refuses a field unless exactly one of its settings is set. names are the settings that are set, and all are the possible ones.
 func (c *check) onlyOne(field string, names []string, all string) {
 	switch {
 	case len(names) == 0:
@@ -111,7 +112,7 @@ func (c *check) onlyOne(field string, names []string, all string) {
 	}
 }
 
-// given returns the names of the settings that are there.
+// given returns the names of the settings that are set.
 func given(settings ...setting) (names []string) {
 	for _, s := range settings {
 		if s.set {
@@ -126,7 +127,7 @@ type setting struct {
 	set  bool
 }
 
-// distinct refuses a list in which two items have the same name. A server-side apply tells the items apart by their names.
+// distinct refuses a list with two items of the same name. Server-side apply identifies the items by their names.
 func (c *check) distinct(field string, names []string) {
 	for i, name := range names {
 		c.when(slices.Contains(names[:i], name) && name != "", field, fmt.Sprintf("two items have the key %s", name), "change or remove one of them")

@@ -216,7 +216,7 @@ func (c *check) pages(at string, of corev1.ResourceRequirements) {
 	c.when(slices.ContainsFunc(names, isPages) && !counted, at, "huge pages need cpu or memory, too", "add a limit of memory")
 }
 
-// isUsual reports whether all machines have a resource, so that pods may request less of it than their limit.
+// isUsual reports whether Kubernetes permits to overcommit a resource: only then may the request of a container be lower than its limit.
 func isUsual(name corev1.ResourceName) bool {
 	return slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name) || isNative(name)
 }

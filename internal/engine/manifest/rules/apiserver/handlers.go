@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// handlers checks the probes and the hooks of a container. Init containers have none, unless they run beside the others.
+// handlers checks the probes and the lifecycle hooks of a container. Init containers may not have any, except for sidecars
+// (restartPolicy: Always).
 func (c *check) handlers(at string, of *corev1.Container, grace int64, begins bool) {
 	if begins && (of.RestartPolicy == nil || *of.RestartPolicy != corev1.ContainerRestartPolicyAlways) {
 		for _, name := range given(
@@ -33,8 +34,8 @@ func (c *check) handlers(at string, of *corev1.Container, grace int64, begins bo
 	}
 }
 
-// probe checks a probe. restarts is true for liveness and startup probes, after whose failure the kubelet restarts the container: their
-// successThreshold has to be 1.
+// probe checks a probe of a container. restarts is true for liveness and startup probes: the kubelet restarts the container when they fail, and
+// their successThreshold must be 1.
 func (c *check) probe(at string, p *corev1.Probe, restarts bool) {
 	if p == nil {
 		return
@@ -63,7 +64,7 @@ func (c *check) probe(at string, p *corev1.Probe, restarts bool) {
 	}
 }
 
-// actions checks what a probe or a hook does.
+// actions checks the exec, httpGet and tcpSocket fields of a probe or a hook.
 func (c *check) actions(at string, exec *corev1.ExecAction, get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction) {
 	if exec != nil {
 		c.when(len(exec.Command) == 0, at+".exec.command", "a value is required", "write the command as a list")
@@ -80,7 +81,7 @@ func (c *check) actions(at string, exec *corev1.ExecAction, get *corev1.HTTPGetA
 	}
 }
 
-// hook checks what happens when a container starts or stops (validateLifecycle).
+// hook checks a postStart or preStop hook (validateLifecycle). grace is the terminationGracePeriodSeconds of the pod.
 func (c *check) hook(at string, h *corev1.LifecycleHandler, grace int64) {
 	if h == nil {
 		return

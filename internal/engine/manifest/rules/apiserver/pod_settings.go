@@ -23,11 +23,8 @@ func (c *check) settings(at string, pod *corev1.PodSpec) {
 			c.invalid(fmt.Sprintf("%shostnames[%d]", field, j), name, validation.IsDNS1123Subdomain(name))
 		}
 	}
-	gates := map[string]bool{}
 	for i, g := range pod.SchedulingGates {
 		c.qualified(fmt.Sprintf("%sschedulingGates[%d]", at, i), g.Name)
-		c.when(gates[g.Name], at+"schedulingGates", "two gates have the name "+g.Name, "remove one of them")
-		gates[g.Name] = true
 	}
 	for i, g := range pod.ReadinessGates {
 		c.qualified(fmt.Sprintf("%sreadinessGates[%d].conditionType", at, i), string(g.ConditionType))
@@ -41,7 +38,7 @@ func (c *check) settings(at string, pod *corev1.PodSpec) {
 
 // keysOf refuses lists of a pod with two items of the same key.
 func (c *check) keysOf(at string, pod *corev1.PodSpec) {
-	hosts, secrets, claims := []string{}, []string{}, []string{}
+	var hosts, secrets, claims, gates []string
 	for _, a := range pod.HostAliases {
 		hosts = append(hosts, a.IP)
 	}
@@ -51,7 +48,11 @@ func (c *check) keysOf(at string, pod *corev1.PodSpec) {
 	for _, r := range pod.ResourceClaims {
 		claims = append(claims, r.Name)
 	}
+	for _, g := range pod.SchedulingGates {
+		gates = append(gates, g.Name)
+	}
 	c.distinct(at+"hostAliases", hosts)
+	c.distinct(at+"schedulingGates", gates)
 	c.distinct(at+"imagePullSecrets", secrets)
 	c.distinct(at+"resourceClaims", claims)
 }

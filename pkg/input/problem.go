@@ -20,6 +20,8 @@ type Problem struct {
 	Path   string // "spec.network.vpc.cidrBlock"; empty for the whole object
 	What   string // what is wrong: lower case, no full stop
 	Fix    string // what to do about it; may be empty
+	// Several is What for several objects at once, if that differs: "are ignored". Problems with the same are of one sort.
+	Several string
 	// Refused says that a run is refused before its first write if the account shows the same.
 	Refused bool
 }

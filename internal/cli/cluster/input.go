@@ -217,10 +217,22 @@ func (f *manifestFlags) checked(manifest *reconcile.Manifest, g given) (m loaded
 	f.remarkRegion(m.Manifest)
 	used[rolesVariable] = strconv.FormatBool(g.options.EKSEnableIAM)
 	m.digest = digestOf([][]input.Source{g.sources, g.options.CNI, g.options.Addons, g.options.Charts, g.options.Identities}, used)
-	for _, w := range m.Warnings {
-		f.warn(w.String())
-	}
+	f.warnAll(m.Warnings)
 	return m, nil
+}
+
+// warnAll prints warnings about a manifest. For people, those of one sort are one line.
+func (f *manifestFlags) warnAll(warnings []input.Problem) {
+	lines := render.Warnings(warnings)
+	if f.progress.value == "json" {
+		lines = nil
+		for _, w := range warnings {
+			lines = append(lines, w.String())
+		}
+	}
+	for _, line := range lines {
+		f.warn(line)
+	}
 }
 
 // move changes the region of a cluster to that of --region, with a warning if the

@@ -27,7 +27,8 @@ func newValidate(f *flags) *cobra.Command {
 		Short: "Check a manifest without calling AWS",
 		Long: `Check a manifest as an API server with the webhooks of Cluster API and CAPA does,
 and summarize it. AWS is not called. If the manifest has several clusters, all of them are
-checked, each by itself; --cluster chooses one.`,
+checked, each by itself; --cluster chooses one. Three and more warnings of one sort are
+one line; --output json and yaml have each of them.`,
 		Example: `  clusterawsadm cluster validate -f demo.yaml
   clusterawsadm cluster generate demo | clusterawsadm cluster validate -f - --strict`,
 		Args: manifestOnly,

@@ -262,7 +262,9 @@ func (l *loader) warnUnused() {
 		case o.Kind == manifest.KindClusterClass:
 			l.warn(o.Problem("", "no Cluster of the input uses it, so it has no effect", "remove it, or refer to it"))
 		case l.ignoredUser(o) != nil:
-			l.warn(o.Problem("", fmt.Sprintf("has no effect: %s, which is ignored, refers to it", l.ignoredUser(o).Title()), ""))
+			p := o.Problem("", fmt.Sprintf("has no effect: %s, which is ignored, refers to it", l.ignoredUser(o).Title()), "")
+			p.Several = "have no effect: objects that are ignored refer to them"
+			l.warn(p)
 		default:
 			l.warn(o.Problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))
 		}

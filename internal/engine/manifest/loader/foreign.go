@@ -223,7 +223,8 @@ func (l *loader) providerReferences() (found []reference) {
 // unknownKind handles an object of a kind that is not read.
 func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 	if _, recorded := recordKinds()[o.Kind]; recorded && manifest.IsClusterGroup(gv.Group) {
-		l.ignore(o, gv.Group, fmt.Sprintf("%s is ignored: %s", o.Kind, recordKinds()[o.Kind]), "")
+		reason := recordKinds()[o.Kind]
+		l.ignore(o, gv.Group, fmt.Sprintf("%s is ignored: %s", o.Kind, reason), "are ignored: "+strings.ReplaceAll(reason, " it", " them"))
 		return
 	}
 	p, known := providerOf(o.Kind)
@@ -235,7 +236,7 @@ func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 		l.sets = append(l.sets, o) // ignoreMade knows whether its MachineDeployment is there
 	case manifest.IsClusterGroup(gv.Group) && known:
 		what := fmt.Sprintf("%s is ignored: %s are not supported, and nothing in the input refers to it", o.Kind, p.what)
-		l.ignore(o, gv.Group, what, "")
+		l.ignore(o, gv.Group, what, fmt.Sprintf("are ignored: %s are not supported, and nothing in the input refers to them", p.what))
 	case manifest.IsClusterGroup(gv.Group) || gv.Group == "":
 		if meant := l.misspelt(o.Kind, gv.Group); meant != "" {
 			l.fail(o.Problem("kind", fmt.Sprintf("there is no kind %s in %s", o.Kind, gv), fmt.Sprintf("did you mean %q?", meant)))
@@ -250,16 +251,19 @@ func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 
 // ignoreOther warns about an object that is not one of Cluster API.
 func (l *loader) ignoreOther(o *manifest.Entry, gv apischema.GroupVersion) {
-	what, fix := "%s in %s is not part of a cluster and is ignored", "to apply it to the cluster, pass it with --addon FILE, or put it into a ConfigMap of a ClusterResourceSet"
+	is, fix := "not part of a cluster", "to apply it to the cluster, pass it with --addon FILE, or put it into a ConfigMap of a ClusterResourceSet"
 	switch {
 	case isOfManagement(gv.Group):
-		what, fix = "%s in %s is for a management cluster and is ignored", ""
+		is, fix = "for a management cluster", ""
 	case isOfDomain(gv.Group, "eksctl.io"):
-		what, fix = "%s in %s is for eksctl and is ignored", ""
+		is, fix = "for eksctl", ""
 	case manifest.IsClusterGroup(gv.Group):
 		fix = ""
 	}
-	l.ignore(o, gv.Group, fmt.Sprintf(what, o.Kind, gv), fix)
+	p := o.Problem("kind", fmt.Sprintf("%s in %s is %s and is ignored", o.Kind, gv, is), fix)
+	p.Several = "are " + is + " and are ignored"
+	l.warn(p)
+	l.setAside(o, gv.Group, false)
 }
 
 // isOfManagement reports whether an API group belongs to a tool that runs in a management cluster, such as Argo CD. Its objects describe
@@ -283,9 +287,11 @@ func isOfManagement(group string) bool {
 	}, func(domain string) bool { return isOfDomain(group, domain) })
 }
 
-// ignore warns about an object and keeps it aside.
-func (l *loader) ignore(o *manifest.Entry, group, what, fix string) {
-	l.warn(o.Problem("kind", what, fix))
+// ignore warns about an object and keeps it aside. Several is what is said of several of them.
+func (l *loader) ignore(o *manifest.Entry, group, what, several string) {
+	p := o.Problem("kind", what, "")
+	p.Several = several
+	l.warn(p)
 	l.setAside(o, group, false)
 }
 

@@ -14,6 +14,9 @@ import (
 // maker is an object from which Cluster API makes another one.
 type maker struct{ kind, name string }
 
+// theirOwners is what is said of several objects that were made from others.
+const theirOwners = "are ignored: they belong to others of the input"
+
 // labelsOfMakers returns the labels with which Cluster API says from what it has made a Machine and its parts.
 func labelsOfMakers() map[string]string {
 	return map[string]string{
@@ -74,7 +77,7 @@ func (l *loader) hasOrHad(kind, namespace, name string) bool {
 func (l *loader) ignoreSets() {
 	for _, o := range l.sets {
 		if made, is := l.makerOf(o); is {
-			l.ignore(o, manifest.GroupCore, fmt.Sprintf("MachineSet is ignored: it belongs to %s/%s", made.kind, made.name), "")
+			l.ignore(o, manifest.GroupCore, fmt.Sprintf("MachineSet is ignored: it belongs to %s/%s", made.kind, made.name), theirOwners)
 			continue
 		}
 		labels, _ := manifest.ValueAt(o.Value, "metadata.labels").(map[string]any)
@@ -106,7 +109,7 @@ func (l *loader) ignoreMade() {
 			parts[key{manifest.StringField(ref, "kind"), o.Namespace, manifest.StringField(ref, "name")}] = true
 		}
 		parts[key{manifest.KindMachine, o.Namespace, o.Name}] = true
-		l.ignore(o, manifest.GroupCore, fmt.Sprintf("Machine is ignored: it belongs to %s/%s", made.kind, made.name), "")
+		l.ignore(o, manifest.GroupCore, fmt.Sprintf("Machine is ignored: it belongs to %s/%s", made.kind, made.name), theirOwners)
 	}
 	for _, kind := range []string{manifest.KindAWSMachine, manifest.KindConfig, manifest.KindEKSConfig, manifest.KindNodeadm} {
 		for _, o := range l.ofKind(kind) {

@@ -44,3 +44,44 @@ func TestWarningsOfOneSort(t *testing.T) {
 	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--strict"))
 	assert.Equal(t, 20, strings.Count(s.err.String(), "App in application.giantswarm.io/v1alpha1 is for a management cluster"))
 }
+
+// TestRunsThatEndEarly: a run that ends before the API server answers, though nobody has chosen it, says why.
+func TestRunsThatEndEarly(t *testing.T) {
+	s := newShell(t)
+	text, err := os.ReadFile(s.generated(t))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "private.yaml")
+	const balancer = "loadBalancerType: nlb\n"
+	require.Contains(t, string(text), balancer)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), balancer, balancer+"    scheme: internal\n", 1)), 0o600))
+
+	const why = "spec.controlPlaneLoadBalancer.scheme): run again in the network of the VPC, with --wait=ready"
+	require.Equal(t, 0, s.run("cluster", "plan", "--simulate", "-f", file), s.err.String())
+	assert.Contains(t, s.out.String(), why)
+	require.Equal(t, 0, s.run("cluster", "plan", "--simulate", "--wait=infrastructure", "-f", file), s.err.String())
+	assert.NotContains(t, s.out.String(), why, "the user has chosen it")
+	for range 2 {
+		require.Equal(t, 0, s.run("cluster", "create", "--simulate", "--yes", "-f", file), s.err.String())
+		assert.Contains(t, s.err.String(), why)
+	}
+}
+
+// TestPodNetworkByCommands: nothing is said of a missing pod network if a command of the control plane may install it.
+func TestPodNetworkByCommands(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("cluster", "generate", "demo", "--cni", "none"), s.err.String())
+	const plane = "  kubeadmConfigSpec:\n"
+	require.Contains(t, s.out.String(), plane)
+	file := filepath.Join(t.TempDir(), "plain.yaml")
+	for commands, lacks := range map[string]bool{
+		"": true,
+		"    postKubeadmCommands: [kubectl get nodes]\n":                                                                        true,
+		"    postKubeadmCommands: [kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f https://example.com/calico.yaml]\n": false,
+		"    postKubeadmCommands: [helm upgrade --install cilium cilium/cilium]\n":                                              false,
+	} {
+		require.Equal(t, 0, s.run("cluster", "generate", "demo", "--cni", "none"), s.err.String())
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(s.out.String(), plane, plane+commands, 1)), 0o600))
+		require.Equal(t, 0, s.run("cluster", "plan", "--simulate", "-f", file), s.err.String())
+		assert.Equal(t, lacks, strings.Contains(s.out.String(), "installs no pod network"), commands)
+	}
+}

@@ -157,7 +157,7 @@ func (m *Manifest) Assumed() []cluster.Assumed {
 // no pod network, without which no Node becomes ready; otherwise NodesReady.
 func (m *Manifest) MostWait() plan.Wait {
 	switch {
-	case m.privateAPI(), m.closedAPI():
+	case m.Unreachable() != "":
 		return plan.Infrastructure
 	case m.cluster.HasPodNetwork():
 		return plan.NodesReady
@@ -167,10 +167,10 @@ func (m *Manifest) MostWait() plan.Wait {
 
 // Lacks lists what the Nodes need to become ready, and the manifest does not install: "pod
 // network" and, if the kubelets rely on one, "AWS cloud controller manager". It is empty if
-// the manifest installs a pod network.
+// the manifest installs a pod network, or if commands of the control plane may do it.
 func (m *Manifest) Lacks() []string {
 	c := m.cluster
-	if c.HasPodNetwork() {
+	if c.HasPodNetwork() || c.AppliesObjects() {
 		return nil
 	}
 	lacks := []string{"pod network"}
@@ -201,14 +201,24 @@ func (m *Manifest) closedAPI() bool {
 		len(spec.AccessEntries) == 0 && (config == nil || len(config.RoleMappings)+len(config.UserMappings) == 0)
 }
 
-// privateAPI reports whether the API server has no address outside of the VPC.
-func (m *Manifest) privateAPI() bool {
+// Unreachable says why a run outside of the VPC cannot use the API server, with the field of the manifest, and what to do; "" if it can.
+func (m *Manifest) Unreachable() string {
+	const fromInside = ": run again in the network of the VPC, with --wait=ready"
+	object := m.cluster.InfraObject()
 	if eks := m.cluster.EKS; eks != nil {
 		public := eks.ControlPlane.Spec.EndpointAccess.Public
-		return public != nil && !*public
+		switch {
+		case public != nil && !*public:
+			return "the API server is private (" + m.cluster.Origin(object, "spec.endpointAccess.public") + ")" + fromInside
+		case m.closedAPI():
+			return "EKS lets nobody use the API server (" + m.cluster.Origin(object, "spec.accessConfig") + "): add yourself to accessEntries, and run again"
+		}
+		return ""
 	}
-	lb := m.cluster.Infra.Spec.ControlPlaneLoadBalancer
-	return lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal
+	if lb := m.cluster.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal {
+		return "the API server is private (" + m.cluster.Origin(object, "spec.controlPlaneLoadBalancer.scheme") + ")" + fromInside
+	}
+	return ""
 }
 
 // PartitionOf returns the partition of a region, which ARNs begin with: "aws", "aws-cn", "aws-us-gov" and others.

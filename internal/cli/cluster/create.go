@@ -177,6 +177,8 @@ func (o *createOptions) several(cmd *cobra.Command, all []*member, how runFlags,
 // state describes the state of the cluster.
 func (x *subject) state(res cluster.Result, endpoint string) string {
 	switch {
+	case x.unreachable != "":
+		return fmt.Sprintf(" The API server is at %s.\nAdd-ons and Nodes are not part of this run: %s.", endpoint, x.unreachable)
 	case res.Plan.Empty():
 		return x.notReady(res.Nodes)
 	case x.eks && res.Nodes.Joined == 0 && (x.until == plan.NodesReady || x.until == plan.NodesJoined):

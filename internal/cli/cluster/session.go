@@ -158,11 +158,12 @@ type subject struct {
 	cluster *reconcile.Cluster
 
 	// Of a manifest:
-	digest  string    // of the manifest, its variables and what else is applied
-	eks     bool      // EKS runs the control plane
-	until   plan.Wait // what the run waits for
-	lacking string    // what Nodes need to become ready and the manifest does not install; "" for nothing
-	backup  bool      // the run backs up the cluster first
+	digest      string    // of the manifest, its variables and what else is applied
+	eks         bool      // EKS runs the control plane
+	until       plan.Wait // what the run waits for
+	unreachable string    // why the run does not wait for the API server, which the user has not chosen
+	lacking     string    // what Nodes need to become ready and the manifest does not install; "" for nothing
+	backup      bool      // the run backs up the cluster first
 }
 
 // subject opens the cluster of a command: from the manifest, or from the name in the
@@ -264,6 +265,9 @@ func subjectIn(s *session, m loaded, how runFlags) (*subject, error) {
 	t := &s.target
 	if how.waits {
 		x.until, x.lacking = how.waitsFor(m.Manifest), lacking(m.Manifest)
+		if how.wait.value == "" {
+			x.unreachable = m.Unreachable()
+		}
 		t.Wait = x.until
 	}
 	t.NewEtcd, t.Drain, t.NetworkFirst, t.KMSKey, t.Backup = newEtcd, how.drain, how.networkFirst, how.kmsKey, backup
@@ -282,6 +286,9 @@ func (x *subject) notes(p plan.Plan) (notes []string) {
 	}
 	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource.Kind() == reconcile.KindAPIServer && s.Action == plan.Await })
 	replaces := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
+	if x.unreachable != "" && !p.Empty() {
+		notes = append(notes, "The run ends when AWS runs the machines, before add-ons and Nodes, as with --wait=infrastructure: "+x.unreachable+".")
+	}
 	switch {
 	case x.lacking == "":
 		return notes

@@ -23,7 +23,7 @@ func (n *resource) observe(ctx context.Context, x *Executor, deep depth) (State,
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)
 	case have == nil && n.role == RoleExisting:
-		return nil, errors.New("does not exist in this account and region: set the ID of one that does, or remove it from the manifest, and one is created")
+		return nil, errors.New("does not exist in this account and region: let the manifest refer to one that does, or to none")
 	case have != nil:
 		n.pending = time.Time{} // it is visible: from here on, its state can be read
 	}

@@ -159,7 +159,7 @@ func TestExistingResourceIsMissing(t *testing.T) {
 		b.add(b.toy("first"))
 		theirs := graph.Use(b.g, "theirs", b.find("theirs"), graph.From("cluster.yaml:9"))
 		b.add(b.toy("mine", graph.On(theirs)))
-		const problem = "theirs (cluster.yaml:9): does not exist in this account and region: set the ID of one that does, or remove it from the manifest, and one is created"
+		const problem = "theirs (cluster.yaml:9): does not exist in this account and region: let the manifest refer to one that does, or to none"
 		_, err := b.x.Plan(t.Context(), b.g)
 		require.EqualError(t, err, problem)
 		require.EqualError(t, b.engine().Apply(t.Context(), b.g), problem)

@@ -184,7 +184,8 @@ func (m message) fits(s scalar, quote bool) (f fit, ok bool) {
 	if !quote {
 		return f, f.name >= clearName
 	}
-	for _, value := range []string{s.value, strings.TrimPrefix(s.value, "v")} {
+	plain := strings.TrimPrefix(s.value, "v")
+	for _, value := range []string{s.value, plain, regex.Of(`^(\d+\.\d+)\.\d+$`).ReplaceAllString(plain, "$1")} { // EKS takes no patch
 		if f.at = m.quotes(value); f.at >= 0 {
 			f.length = len(value)
 			return f, f.length >= clearValue && value != "true" && value != "false" || f.name > 0

@@ -35,6 +35,7 @@ func TestLocate(t *testing.T) {
 		{machines, "The instance type is not supported", template + "instanceType"},
 		{machines, "Your requested instance type (t3.large) is not supported in your requested Availability Zone (us-east-1a).", template + "instanceType"},
 		{machines, "The security group 'sg-0123456789abcdef0' does not exist", template + "additionalSecurityGroups"},
+		{m.Origin("KubeadmControlPlane/quickstart-control-plane", "spec"), "version: EKS does not offer Kubernetes 1.34: use v1.33", "KubeadmControlPlane/quickstart-control-plane spec.version"},
 		{machines, "You are not lucky in us-east-1", "spec"},
 		{machines, "Volume of size 8GB is smaller than snapshot", "spec"},
 		{network, "The CIDR '10.7.0.0/16' is invalid", "AWSCluster/quickstart spec.network.vpc.cidrBlock"},

@@ -7,6 +7,8 @@ import (
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // ResourceSet is a set of objects to apply to the cluster when its API server is
@@ -82,6 +84,19 @@ func (c *Cluster) HasCloudController() bool {
 		}
 	}
 	return slices.ContainsFunc(c.Charts, func(chart Chart) bool { return chart.hasCloudController() })
+}
+
+// AppliesObjects reports whether commands or scripts of the control plane install objects in the cluster, such as a pod network.
+func (c *Cluster) AppliesObjects() bool {
+	if c.ControlPlane == nil {
+		return false
+	}
+	spec := &c.ControlPlane.Object.Spec.KubeadmConfigSpec
+	texts := append(slices.Clone(spec.PreKubeadmCommands), spec.PostKubeadmCommands...)
+	for _, f := range spec.Files {
+		texts = append(texts, f.Content)
+	}
+	return slices.ContainsFunc(texts, regex.Of(`\bkubectl\b.*\b(apply|create|replace)\b|\bhelm\b.*\b(install|upgrade)\b|\bcilium\s+install\b`).MatchString)
 }
 
 // HasPodNetwork reports whether the set installs the pod network: because the user

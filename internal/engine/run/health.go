@@ -56,7 +56,7 @@ func (l *Looking) checkHealth(ctx context.Context) (bool, error) {
 		return false, nil
 	case l.Built.API == nil || !l.Cluster.Target.Drain:
 		if len(l.Cluster.Manifest.HealthChecks) > 0 {
-			l.Warn("MachineHealthChecks are not evaluated with --wait=infrastructure or --drain=false")
+			l.Warn("MachineHealthChecks are not evaluated: this run does not use the API server")
 		}
 		return false, nil
 	}

@@ -305,7 +305,7 @@ func (v *Variables) private(name string, of Use) string {
 	case isOfShell(name):
 		return "every shell has one of this name"
 	case of < useSetting && !v.fields[name]:
-		return "only text that is passed on has it, for machines, the cluster or other tools"
+		return "only text that is passed on uses it, such as labels, files and commands, and it could be a secret"
 	}
 	return ""
 }

@@ -76,7 +76,7 @@ func TestTemplates(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"echo ${HOME}":              "the variable HOME is not taken from the environment: every shell has one of this name — pass --set HOME to take it, or --set HOME=VALUE, or write $${HOME} to keep ${HOME}",
-		"echo ${IMAGE_TAG}":         "the variable IMAGE_TAG is not taken from the environment: only text that is passed on has it, for machines, the cluster or other tools — pass --set IMAGE_TAG",
+		"echo ${IMAGE_TAG}":         "the variable IMAGE_TAG is not taken from the environment: only text that is passed on uses it, such as labels, files and commands, and it could be a secret — pass --set IMAGE_TAG",
 		"echo ${UNKNOWN}":           "the variable UNKNOWN is not set — set it with --set UNKNOWN=VALUE, or write $${UNKNOWN} to keep ${UNKNOWN}",
 		"echo ${AWS_SESSION_TOKEN}": "is not taken from the environment: its name is that of a credential",
 		"echo ${A%%.*}":             "the variable expression ${A%%.*} is not supported",
@@ -90,7 +90,7 @@ func TestTemplates(t *testing.T) {
 	c = manifests.MustLoad(t, asTemplate(t, "docker run x:${IMAGE_TAG:-v1}"), o)
 	assert.Equal(t, "docker run x:v1\n", manifests.Commands(c))
 	assert.Contains(t, strings.Join(manifests.Warnings(c), "\n"), "the variable IMAGE_TAG has its default, not the value in the environment: "+
-		"only text that is passed on has it, for machines, the cluster or other tools — pass --set IMAGE_TAG to take the value in the environment, or --set IMAGE_TAG=VALUE")
+		"only text that is passed on uses it, such as labels, files and commands, and it could be a secret — pass --set IMAGE_TAG to take the value in the environment, or --set IMAGE_TAG=VALUE")
 }
 
 // An annotation of Cluster API is a field; those of other tools are text.
@@ -110,7 +110,7 @@ func TestVariablesInAnnotations(t *testing.T) {
 	require.ErrorContains(
 		t,
 		err,
-		"the variable WORKER_MAX is not taken from the environment: only text that is passed on has it, for machines, the cluster or other tools",
+		"the variable WORKER_MAX is not taken from the environment: only text that is passed on uses it, such as labels, files and commands, and it could be a secret",
 	)
 }
 

@@ -62,7 +62,7 @@ func TestChartFlagIsCreated(t *testing.T) {
 		"--chart", "local=./charts/web", "--chart", "ccm=https://kubernetes.github.io/cloud-provider-aws/aws-cloud-controller-manager:0.0.12",
 	}
 	require.Equal(t, 0, s.run(create...), s.err.String())
-	assert.Contains(t, s.err.String(), "all Nodes are ready")
+	assert.Contains(t, s.err.String(), "All Nodes are ready")
 	require.Equal(t, 0, s.run(create...), s.err.String())
 	assert.Contains(t, s.err.String(), "nothing to change")
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "demo.yaml", "--simulate"), s.err.String())

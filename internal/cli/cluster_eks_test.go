@@ -43,7 +43,7 @@ func TestEKSClusterCommands(t *testing.T) {
 	step(1, "kubeconfig", "-f", file)
 	assert.Contains(t, s.err.String(), "EKS cluster default_eks does not exist in us-east-1: create it first")
 	step(0, "create", "-f", file, "--yes")
-	assert.Contains(t, s.err.String(), "The API server answers at https://")
+	assert.Contains(t, s.err.String(), "API server: https://")
 	step(0, "plan", "-f", file, "--detailed-exitcode")
 	step(0, "describe", "-f", file)
 	assert.Regexp(t, `eks-cluster +cluster/default_eks +1\.34 https://`, s.out.String())

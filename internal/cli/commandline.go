@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		if plain := invalidValue(cause, f.Value.Type(), invalid.GetValue()); plain.Error() != cause.Error() {
 			return env.Usagef("%s: %w (see '%s --help')", name, plain, cmd.CommandPath())
+		}
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if n, wrong := strconv.Atoi(unknown.GetSpecifiedShortnames()); wrong == nil {
+			return env.Usagef("-%d: a number cannot be negative here (see '%s --help')", n, cmd.CommandPath())
 		}
 	}
 	return env.Usagef("%w%s (see '%s --help')", err, meantFlag(cmd, err), cmd.CommandPath())

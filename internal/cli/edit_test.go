@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 	for args, want := range map[string]string{
 		"demo/md-7 2":     "there is no group md-7: the manifest has demo-control-plane, demo-md-0",
 		"md-0 many":       `"many" is not a number of machines`,
-		"md-0 -1":         "unknown shorthand flag",
+		"md-0 -1":         "error: -1: a number cannot be negative here",
 		"md-0":            "name the group and the number of its machines",
 		"other/md-0 2":    "there is no Cluster other in the input",
 		"control-plane 4": "etcd on the control plane needs an odd number of machines",
@@ -134,6 +134,7 @@ func TestSetFields(t *testing.T) {
 		"AWSCluster.spec.additionalTags=team":                         "write it as YAML on one line, {key: value}",
 		"KubeadmControlPlane.spec.version=v1.2":                       "the file is not changed: the edited manifest would be invalid",
 		"AWSCluster.spec.bastion":                                     "use KIND/NAME.FIELD=VALUE",
+		"spec.replicas=3":                                             "spec.replicas: name its object, as in MachineDeployment/demo-md-0.spec.replicas",
 		"Pod.spec=1":                                                  "there is no Pod in the files",
 	} {
 		said, changed = s.edits(t, env.Wrong, file, "set", arg)

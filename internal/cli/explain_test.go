@@ -42,6 +42,8 @@ func TestExplain(t *testing.T) {
 	for args, want := range map[string]string{
 		"AWSMachineTemplates.spec.template.spec.rootvolume": `AWSMachineTemplate v1beta2 has no field spec.template.spec.rootvolume: did you mean "rootVolume"?`,
 		"AWSMachineTemplat":             `there is no kind AWSMachineTemplat: did you mean "AWSMachineTemplate"?`,
+		".spec":                         "the kind is missing: without an argument",
+		"AWSCluster/spec/network":       `there is no kind "AWSCluster/spec/network": write dots between the kind and its fields`,
 		"Pod":                           "there is no kind Pod: without an argument, the command lists the kinds",
 		"IPAddress":                     "objects of the kind IPAddress are ignored: Cluster API creates and maintains it",
 		"Cluster --api-version v1beta3": "Cluster has no version v1beta3: it has v1beta2 and v1beta1",
@@ -52,6 +54,7 @@ func TestExplain(t *testing.T) {
 		assert.Contains(t, s.err.String(), want)
 		assert.Empty(t, s.out.String())
 	}
+	assert.Equal(t, explained(0, "AWSCluster.spec.network.subnets[0].id"), explained(0, "AWSCluster.spec.network.subnets.0.id"))
 	assert.Contains(
 		t,
 		explained(0, "MachineDeployment.spec.progressDeadlineSeconds", "--api-version", "cluster.x-k8s.io/v1beta1"),

@@ -162,7 +162,7 @@ func TestGenerateFromARegistry(t *testing.T) {
 	}
 	require.Equal(t, 0, s.run("cluster", "validate", "--strict", "-f", file), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
-	assert.Contains(t, s.err.String(), "all Nodes are ready")
+	assert.Contains(t, s.err.String(), "All Nodes are ready")
 
 	require.Equal(t, 0, s.run("cluster", "generate", "mine", "--cni", "cilium", "--image-registry", registry), s.err.String())
 	assert.Contains(t, s.err.String(), "The images of the chart cilium stay: ")

@@ -70,11 +70,11 @@ func TestClusterCommands(t *testing.T) {
 	s.terminal("y\n")
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
-	assert.Contains(t, s.err.String(), "The API server answers at https://")
+	assert.Contains(t, s.err.String(), "API server: https://")
 	assert.Contains(
 		t,
 		s.err.String(),
-		", and all machines have joined (2 Nodes).\nNodes are not ready yet (2 of 2): the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl.\n",
+		" All machines have joined (2 Nodes).\nNodes are not ready yet (2 of 2): the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl.\n",
 	)
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster describe -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")

@@ -120,7 +120,7 @@ func TestFollow(t *testing.T) {
 		assert.Contains(t, s.err.String(), "cluster demo has no machines yet")
 		assert.Empty(t, s.out.String())
 		require.Equal(t, env.Failed, s.run("cluster", "logs", "demo", "--follow"))
-		assert.Contains(t, s.err.String(), "there is no cluster demo")
+		assert.Contains(t, s.err.String(), "error: there is no cluster demo")
 		require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 
 		began, ended := time.Now(), make(chan int)

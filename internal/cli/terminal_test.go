@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,10 +31,18 @@ func TestNarrowTerminal(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	for _, columns := range []int{60, 80, 120} {
 		s.onTerminal(columns, 0)
-		for _, args := range [][]string{{"describe", "demo"}, {"describe", "-f", file}, {"list"}, {"plan", "-f", file}} {
+		for _, args := range [][]string{
+			{"describe", "demo"},
+			{"describe", "-f", file},
+			{"list"},
+			{"plan", "-f", file},
+			{"validate", "-f", file},
+			{"upgrade-plan", "-f", file},
+			{"graph", "-f", file},
+		} {
 			require.Equal(t, 0, s.run(append([]string{"cluster"}, args...)...), s.err.String())
 			for line := range strings.Lines(s.out.String()) {
-				if !strings.Contains(line, "https://") { // an address is one word
+				if !strings.Contains(line, "https://") && strings.Contains(strings.TrimSpace(line), " ") { // an address is one word
 					assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), columns, "%v: %s", args, line)
 				}
 			}
@@ -46,6 +55,17 @@ func TestNarrowTerminal(t *testing.T) {
 		assert.NotContains(t, s.err.String(), "cluster\nlist", "a command is one piece")
 	}
 	s.onTerminal(80, 0)
+	require.Equal(t, 0, s.run("cluster", "upgrade-plan", "-f", file))
+	assert.Regexp(t, `(?m)^v1\.\d+\.\d+ .* …$`, s.out.String(), "older patches give way")
+	assert.Regexp(t, `demo-md-0 spec\.template\.spec\.version\n      v1\.\d+\.\d+ → v1`, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "explain"))
+	for line := range strings.Lines(s.out.String()) {
+		assert.LessOrEqual(t, len(line), 81)
+	}
+	s.NoColour = false
+	require.Equal(t, env.Wrong, s.run("cluster", "graph", "-f", file, "-o", "x.svg"))
+	assert.Contains(t, s.err.String(), "must be one of text,\n", "a colour takes no column")
+	s.NoColour = true
 	require.Equal(t, 0, s.run("cluster", "list"))
 	assert.Regexp(t, `^NAME .*STATUS`, s.out.String())
 	s.onTerminal(40, 0)
@@ -119,6 +139,14 @@ func TestWatch(t *testing.T) {
 		assert.True(t, strings.HasPrefix(s.out.String(), "\x1b[H\x1b[2J"))
 		require.Equal(t, env.Wrong, s.run("cluster", "describe", "demo", "--watch", "-o", "json"))
 		require.Equal(t, env.Failed, s.run("cluster", "describe", "nope", "--watch"))
-		assert.Contains(t, s.err.String(), "there is no cluster nope")
+		assert.Contains(t, s.err.String(), "error: there is no cluster nope")
+		ended := make(chan int)
+		interrupts := make(chan os.Signal, 1)
+		s.Interrupts = interrupts
+		go func() { ended <- s.run("cluster", "list", "--watch") }()
+		time.Sleep(7 * time.Second)
+		interrupts <- os.Interrupt
+		assert.Equal(t, env.Interrupted, <-ended)
+		assert.NotContains(t, s.err.String(), "error", "the user has ended it")
 	})
 }

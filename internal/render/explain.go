@@ -136,7 +136,12 @@ func noteLine(note string) []string {
 func Kinds(w io.Writer, all []schema.Kind) error {
 	var b strings.Builder
 	for _, k := range all {
-		fmt.Fprintf(&b, "%-32s %s\n", k.Name, strings.Join(k.APIVersions, ", "))
+		versions := k.APIVersions[0]
+		group, _, _ := strings.Cut(versions, "/")
+		for _, older := range k.APIVersions[1:] {
+			versions += ", " + strings.TrimPrefix(older, group+"/")
+		}
+		fmt.Fprintf(&b, "%-31s %s\n", k.Name, versions)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -75,7 +75,8 @@ func (l *lines) Begin(p plan.Plan) {
 func (l *lines) Event(e plan.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.tally.note(e) {
+	e, show := l.tally.note(e)
+	if !show {
 		return
 	}
 	g := e.Resource.Group()

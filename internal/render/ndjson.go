@@ -134,7 +134,8 @@ func needsOf(p plan.Plan) map[plan.ID][]Arrow {
 func (s *stream) Event(e plan.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.note(e)
+	told, _ := s.tally.note(e)
+	e.What = told.What
 	if e.What == plan.Kept {
 		return
 	}

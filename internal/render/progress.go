@@ -108,11 +108,14 @@ func (t *tally) add(id plan.ID, origin string) {
 	t.groups[id.Group()]++
 }
 
-// note records an event, and reports whether to show it.
-func (t *tally) note(e plan.Event) bool {
+// note records an event, and returns it as it is shown, and whether to show it.
+func (t *tally) note(e plan.Event) (plan.Event, bool) {
 	if e.What == plan.Kept {
-		t.kept++
-		return false
+		if t.planned[e.Resource] == "" {
+			t.kept++
+			return e, false
+		}
+		e.What = plan.Done // what the plan waits for was there at once
 	}
 	t.add(e.Resource, "")
 	if e.What == plan.Deleting {
@@ -130,7 +133,7 @@ func (t *tally) note(e plan.Event) bool {
 		e.CloudID = n.CloudID
 	}
 	n.Event = e
-	return e.What != plan.Blocked
+	return e, e.What != plan.Blocked
 }
 
 // count returns how many resources of an area have one of these as their last event.

@@ -241,6 +241,35 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestWhatIsThereAtOnceIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b, j := &screen{}, &strings.Builder{}, &strings.Builder{}
+		for _, p := range []Progress{
+			NewTree(NewOutput(s), Terminal{Size: func() (int, int) { return 80, 24 }}),
+			NewLines(b, Terminal{}),
+			NewNDJSON(j, Terminal{}),
+		} {
+			p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
+			p.Begin(plan.Plan{Steps: []plan.Step{
+				{Resource: "node/demo-md-0/0", Action: plan.Await},
+				{Resource: "workloads/flannel", Action: plan.Await},
+				{Resource: "vpc", Action: plan.Keep},
+			}})
+			p.Event(plan.Event{Resource: "vpc", What: plan.Kept, At: time.Now()})
+			p.Event(plan.Event{Resource: "node/demo-md-0/0", What: plan.Waiting, Detail: "the resource to exist", At: time.Now()})
+			p.Event(plan.Event{Resource: "node/demo-md-0/0", What: plan.Done, At: time.Now()})
+			p.Event(plan.Event{Resource: "workloads/flannel", What: plan.Kept, CloudID: "flannel", At: time.Now()})
+			p.End()
+		}
+		assert.Contains(t, s.shown(), "✓ kubernetes")
+		assert.Contains(t, s.shown(), "2/2")
+		assert.Regexp(t, `workloads/flannel +done  flannel\n`, b.String())
+		assert.NotContains(t, b.String(), "vpc")
+		assert.Contains(t, j.String(), `"resource":"workloads/flannel","what":"done"`)
+		assert.Contains(t, j.String(), `"result":{"done":2,"kept":1,"failed":0,"blocked":0}`)
+	})
+}
+
 func TestLinesHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder

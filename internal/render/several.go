@@ -200,7 +200,7 @@ func (r *row) Begin(p plan.Plan) {
 func (r *row) Event(e plan.Event) {
 	r.board.mu.Lock()
 	defer r.board.mu.Unlock()
-	if r.tally.note(e) && e.What == plan.Failed {
+	if _, show := r.tally.note(e); show && e.What == plan.Failed {
 		r.board.above(r.board.t.Style.paint(red, "✗ "+r.name+" "+string(e.Resource)+": ") + strings.ToValidUTF8(e.Err.Error(), "\uFFFD"))
 	}
 }

@@ -71,7 +71,7 @@ func (t *tree) Begin(p plan.Plan) {
 func (t *tree) Event(e plan.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tally.note(e) && e.What == plan.Failed {
+	if _, show := t.tally.note(e); show && e.What == plan.Failed {
 		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + strings.ToValidUTF8(e.Err.Error(), "\uFFFD"))
 	}
 }

@@ -15,6 +15,7 @@ import (
 type UpgradesView struct {
 	Named bool // the cluster was named, and there is no manifest
 	Style Style
+	Width int // of the terminal; 0: any
 }
 
 // Upgrades prints the versions that a cluster can be upgraded to, what to edit, and what is
@@ -24,14 +25,14 @@ func Upgrades(w io.Writer, u cluster.Upgrades, v UpgradesView) error {
 	b.WriteString(now(u) + "\n")
 	if len(u.Versions) > 0 {
 		b.WriteString("\n")
-		if err := versions(&b, u); err != nil {
+		if err := versions(&b, u, v.Width); err != nil {
 			return err
 		}
 	}
 	if u.Target == "" {
 		b.WriteString(noTarget(u))
 	} else if !v.Named {
-		b.WriteString("\n" + edits(u, v.Style) + consequences(u))
+		b.WriteString("\n" + edits(u, v) + consequences(u))
 	}
 	for _, i := range u.Insights {
 		b.WriteString("\n" + insight(i, v.Style))
@@ -69,31 +70,41 @@ func noTarget(u cluster.Upgrades) string {
 }
 
 // versions prints a table with the newest version of each minor one.
-func versions(w io.Writer, u cluster.Upgrades) error {
+func versions(w io.Writer, u cluster.Upgrades, to int) error {
 	headers := []string{"VERSION", "UPGRADE"}
 	if u.EKS {
 		headers = append(headers, "STATUS", "STANDARD SUPPORT", "EXTENDED SUPPORT")
 	} else {
 		headers = append(headers, "OLDER PATCHES")
 	}
-	var rows [][]string
+	const patchesShown = 4
+	for most := patchesShown; ; most-- {
+		rows := versionRows(u, most)
+		if to == 0 || most == 0 || tableWidth(headers, rows) <= to {
+			headers, rows = Fit(to, headers, rows, "OLDER PATCHES", "EXTENDED SUPPORT", "STATUS")
+			return Table(w, headers, rows)
+		}
+	}
+}
+
+// versionRows has a row for each minor version, with so many of its older patches.
+func versionRows(u cluster.Upgrades, most int) (rows [][]string) {
 	for i, x := range u.Versions {
 		switch {
 		case u.EKS:
 			rows = append(rows, []string{x.Version, step(x), support(x.Status), until(x.EndOfStandardSupportDate), until(x.EndOfExtendedSupportDate)})
 		case i == len(u.Versions)-1 || minor(u.Versions[i+1].Version) != minor(x.Version):
-			rows = append(rows, []string{x.Version, step(x), patches(u, x.Version)})
+			rows = append(rows, []string{x.Version, step(x), patches(u, x.Version, most)})
 		}
 	}
-	return Table(w, headers, rows)
+	return rows
 }
 
 // minor is a version without its patch.
 func minor(version string) string { return version[:strings.LastIndexByte(version, '.')] }
 
 // patches lists the older patches of a minor version, the newest first.
-func patches(u cluster.Upgrades, version string) string {
-	const most = 4
+func patches(u cluster.Upgrades, version string, most int) string {
 	var all []string
 	for i := len(u.Versions) - 1; i >= 0; i-- {
 		if x := u.Versions[i].Version; x != version && minor(x) == minor(version) {
@@ -132,7 +143,8 @@ func until(day *time.Time) string {
 }
 
 // edits lists what to edit in the manifest.
-func edits(u cluster.Upgrades, s Style) string {
+func edits(u cluster.Upgrades, v UpgradesView) string {
+	s := v.Style
 	if len(u.Edits) == 0 {
 		return "The manifest has no version older than " + u.Target + " to edit.\n"
 	}
@@ -143,7 +155,13 @@ func edits(u cluster.Upgrades, s Style) string {
 		at, field = max(at, width(e.At)), max(field, width(e.Object+" "+e.Path))
 	}
 	for _, e := range u.Edits {
-		line := "  " + pad(e.At, at) + "  " + pad(e.Object+" "+e.Path, field) + "  " + e.Old + " → " + s.paint(green, e.New)
+		line := "  " + pad(e.At, at) + "  "
+		if what := e.Object + " " + e.Path; v.Width > 0 && at+field+len(e.Old)+len(e.New)+len("        → ") > v.Width {
+			line += what + "\n      "
+		} else {
+			line += pad(what, field) + "  "
+		}
+		line += e.Old + " → " + s.paint(green, e.New)
 		if e.Written != "" {
 			line += s.paint(dim, "  # "+e.Written)
 		}

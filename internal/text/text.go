@@ -54,6 +54,21 @@ func Thousands(number string) string {
 	return whole + Prefixed(".", fraction)
 }
 
+// columns is the number of columns that a text takes on a terminal. Sequences that set a colour (\xff[31m in package
+// render) take none.
+func columns(s string) int {
+	n := utf8.RuneCountInString(s)
+	for {
+		_, sequence, ok := strings.Cut(s, "\xff[")
+		end := strings.IndexByte(sequence, 'm')
+		if !ok || end < 0 {
+			return n
+		}
+		n -= len("\xff[") + end + 1
+		s = sequence[end+1:]
+	}
+}
+
 // Wrap breaks the lines of paragraphs at spaces, so that they have at most that many
 // characters where their words allow it. An empty line ends a paragraph, and lines that begin
 // with a space are not changed.
@@ -71,7 +86,7 @@ func Wrap(s string, width int) string {
 			continue
 		}
 		for _, word := range strings.Fields(line) {
-			long := utf8.RuneCountInString(word)
+			long := columns(word)
 			switch {
 			case column == 0:
 			case column+1+long > width:
@@ -96,7 +111,7 @@ func WrapMessage(s string, width int) string {
 	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > width {
+		if columns(line) > width {
 			lines[i] = wrapLine(line, width)
 		}
 	}
@@ -109,7 +124,7 @@ func wrapLine(line string, width int) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range unbroken(rest) {
-		long := utf8.RuneCountInString(word)
+		long := columns(word)
 		switch {
 		case column == 0:
 			b.WriteString(indent)

@@ -28,14 +28,15 @@ func TestThousands(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                          "",
-		"one two three":             "one two\nthree",
-		"one\ntwo three":            "one two\nthree",
-		"one\n\ntwo\n":              "one\n\ntwo",
-		"averyverylongword x":       "averyverylongword\nx",
-		"list:\n\n  a  b\n  c  d\n": "list:\n\n  a  b\n  c  d",
-		"text\n  a  b\nmore text":   "text\n  a  b\nmore text",
-		"größe öäü x":               "größe öäü\nx",
+		"":                              "",
+		"one two three":                 "one two\nthree",
+		"one\ntwo three":                "one two\nthree",
+		"one\n\ntwo\n":                  "one\n\ntwo",
+		"averyverylongword x":           "averyverylongword\nx",
+		"list:\n\n  a  b\n  c  d\n":     "list:\n\n  a  b\n  c  d",
+		"text\n  a  b\nmore text":       "text\n  a  b\nmore text",
+		"größe öäü x":                   "größe öäü\nx",
+		"\xff[31mone:\xff[0m two three": "\xff[31mone:\xff[0m two\nthree",
 	} {
 		assert.Equal(t, want, text.Wrap(in, 9), in)
 	}
@@ -48,6 +49,7 @@ func TestWrapMessage(t *testing.T) {
 		"  1. an indented line that is too long": "  1. an indented\n  line that is too\n  long",
 		"see 'clusterawsadm cluster list --all-regions' for all": "see\n'clusterawsadm cluster list --all-regions'\nfor all",
 		"Next: clusterawsadm cluster describe demo --region x":   "Next:\nclusterawsadm cluster describe demo --region x",
+		"\xff[31merror:\xff[0m twenty column":                    "\xff[31merror:\xff[0m twenty column",
 		"it isn't broken at 'a quote that":                       "it isn't broken at\n'a quote that",
 	} {
 		assert.Equal(t, want, text.WrapMessage(in, 20), in)

@@ -8,12 +8,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // ErrNotFound is the error for a kind, version or field that does not exist. The text says what does.
@@ -124,7 +126,16 @@ func kindNamed(name string) (loader.PublishedKind, error) {
 	if reason, ok := loader.IgnoredKinds()[name]; ok {
 		return loader.PublishedKind{}, notFoundError{fmt.Sprintf("objects of the kind %s are ignored: %s", name, reason)}
 	}
-	hint := cmp.Or(suggest.DidYouMean(name, names), "without an argument, the command lists the kinds")
+	hint := "without an argument, the command lists the kinds"
+	switch before, _, separated := strings.Cut(strings.ReplaceAll(name, "/", " "), " "); {
+	case name == "":
+		return loader.PublishedKind{}, notFoundError{"the kind is missing: " + hint}
+	case separated && before != "":
+		return loader.PublishedKind{}, notFoundError{
+			fmt.Sprintf("there is no kind %q: write dots between the kind and its fields, as in AWSCluster.spec.network", name),
+		}
+	}
+	hint = cmp.Or(suggest.DidYouMean(name, names), hint)
 	return loader.PublishedKind{}, notFoundError{fmt.Sprintf("there is no kind %s: %s", name, hint)}
 }
 
@@ -160,8 +171,11 @@ func inner(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps 
 	return s
 }
 
-// child returns the field of that name, and its path.
+// child returns the field of that name, or the items of a list by an index, and its path.
 func child(s *apiextensionsv1.JSONSchemaProps, path, name string) (*apiextensionsv1.JSONSchemaProps, string, bool) {
+	if _, err := strconv.Atoi(name); err == nil && s.Items != nil && s.Items.Schema != nil {
+		return s.Items.Schema, path + "[]", true
+	}
 	for s.Items != nil && s.Items.Schema != nil {
 		s, path = s.Items.Schema, path+"[]"
 	}
@@ -313,9 +327,9 @@ func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 
 // limitsOf lists the limits of a value.
 func limitsOf(s *apiextensionsv1.JSONSchemaProps) (limits []string) {
-	add := func(format string, value *int64) {
-		if value != nil && (*value > 0 || !strings.Contains(format, "at least")) {
-			limits = append(limits, fmt.Sprintf(format, *value))
+	add := func(most string, value *int64, noun string) {
+		if value != nil && (*value > 0 || most == "at most ") {
+			limits = append(limits, most+text.Count(int(*value), noun))
 		}
 	}
 	if s.Minimum != nil {
@@ -324,11 +338,11 @@ func limitsOf(s *apiextensionsv1.JSONSchemaProps) (limits []string) {
 	if s.Maximum != nil {
 		limits = append(limits, fmt.Sprintf(choose(s.ExclusiveMaximum, "less than %v", "at most %v"), *s.Maximum))
 	}
-	add("at least %d characters", s.MinLength)
-	add("at most %d characters", s.MaxLength)
-	add("at least %d items", s.MinItems)
-	add("at most %d items", s.MaxItems)
-	add("at least %d fields", s.MinProperties)
+	add("at least ", s.MinLength, "character")
+	add("at most ", s.MaxLength, "character")
+	add("at least ", s.MinItems, "item")
+	add("at most ", s.MaxItems, "item")
+	add("at least ", s.MinProperties, "field")
 	if s.Pattern != "" {
 		limits = append(limits, "matches "+s.Pattern)
 	}

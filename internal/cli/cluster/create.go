@@ -176,28 +176,24 @@ func (o *createOptions) several(cmd *cobra.Command, all []*member, how runFlags,
 
 // state describes the state of the cluster.
 func (x *subject) state(res cluster.Result, endpoint string) string {
+	server := "\nAPI server: " + endpoint
 	switch {
 	case x.unreachable != "":
 		return fmt.Sprintf(" The API server is at %s.\nAdd-ons and Nodes are not part of this run: %s.", endpoint, x.unreachable)
 	case res.Plan.Empty():
 		return x.notReady(res.Nodes)
 	case x.eks && res.Nodes.Joined == 0 && (x.until == plan.NodesReady || x.until == plan.NodesJoined):
-		return " The API server answers at " + endpoint + ". The cluster has no machines."
+		return " It has no machines." + server
 	case x.until == plan.NodesReady:
-		return " The API server answers at " + endpoint + ", and all Nodes are ready."
+		return " All Nodes are ready." + server
 	case x.until == plan.NodesJoined:
-		return fmt.Sprintf(
-			" The API server answers at %s, and all machines have joined (%s).%s",
-			endpoint,
-			text.Count(res.Nodes.Joined, "Node"),
-			x.notReady(res.Nodes),
-		)
+		return " All machines have joined (" + text.Count(res.Nodes.Joined, "Node") + ")." + x.notReady(res.Nodes) + server
 	case x.until == plan.APIServer:
-		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + x.notReady(res.Nodes)
+		return " The control plane has joined; workers may still be booting." + x.notReady(res.Nodes) + server
 	case x.eks:
-		return " The API server answers at " + endpoint + "."
+		return server
 	}
-	return " Its machines are booting; the API server will answer at " + endpoint + "."
+	return " Its machines are booting." + server + ", when they have booted"
 }
 
 // notReady says why Nodes are not ready that have joined; "" if they are.

@@ -30,7 +30,7 @@ no terminal and no standard input.
 
 NODE is a machine: its ID, the name of its Node, its private address, its tag Name, or
 what describe calls it (md-0/0 in a cluster demo is demo-md-0/0). The arguments are passed
-as they are: a pipe or a variable needs a shell, as in sh -c 'df -h | tail -1'.
+as they are: a pipe or a variable needs a shell (see the examples).
 
 The SSM agent has to run on the machine, its role needs the permissions of
 AmazonSSMManagedInstanceCore, and you need ssm:DescribeInstanceInformation,

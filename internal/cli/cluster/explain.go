@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,7 @@ command lists the kinds. It needs no account and no cluster.`,
   clusterawsadm cluster explain machinedeployment.spec --recursive
   clusterawsadm cluster explain Cluster.spec.clusterNetwork --api-version v1beta1`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.output.addTo(cmd, "text", "json", "yaml")
 	cmd.Flags().StringVar(&o.apiVersion, "api-version", "", "the `VERSION` of the API, such as v1beta1 (default: the newest one)")
@@ -79,12 +81,12 @@ type explanation struct {
 	*schema.Explanation
 }
 
-func (o *explainOptions) run(args []string) error {
+func (o *explainOptions) run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		if is, err := o.output.encode(o.Env.Out, kindList{render.Version, schema.Kinds()}); is {
 			return err
 		}
-		return render.Kinds(o.Env.Out, schema.Kinds())
+		return o.Env.Answer(ctx, func(w io.Writer) error { return render.Kinds(w, schema.Kinds()) })
 	}
 	e, err := schema.Explain(args[0], o.apiVersion, o.recursive)
 	if errors.Is(err, schema.ErrNotFound) {
@@ -96,5 +98,5 @@ func (o *explainOptions) run(args []string) error {
 	if is, err := o.output.encode(o.Env.Out, explanation{render.Version, e}); is {
 		return err
 	}
-	return render.Explanation(o.Env.Out, e, o.recursive)
+	return o.Env.Answer(ctx, func(w io.Writer) error { return render.Explanation(w, e, o.recursive) })
 }

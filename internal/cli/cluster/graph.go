@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +60,7 @@ func (o *graphOptions) run(ctx context.Context) error {
 	case "svg":
 		return p.SVG(o.Env.Out)
 	case "text":
-		return p.Outline(o.Env.Out, o.Env.OutStyle())
+		return o.Env.Answer(ctx, func(w io.Writer) error { return p.Outline(w, o.Env.OutStyle()) })
 	}
 	return render.Encode(o.Env.Out, render.Format(o.output.value), p)
 }

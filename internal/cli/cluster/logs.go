@@ -61,8 +61,8 @@ them.`,
 			if o.follow {
 				return o.runFollow(cmd.Context(), args)
 			}
-			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
-				return env.Usagef("%w; machines are named only with --follow", err)
+			if len(args) > 1 {
+				return env.Usagef("unexpected argument %q: machines are named only with --follow", args[1])
 			}
 			return o.run(cmd.Context(), args)
 		},

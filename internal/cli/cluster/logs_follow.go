@@ -29,7 +29,7 @@ func (o *logsOptions) runFollow(ctx context.Context, args []string) error {
 	}
 	name, nodes := o.divided(args)
 	seen := map[string][]string{} // by the ID of the machine
-	return repeat(ctx, o.flags, "follow", func(ctx context.Context) error {
+	return repeat(ctx, o.flags, func(ctx context.Context) error {
 		consoles, err := o.consoles(ctx, name, nodes)
 		if err != nil {
 			return err

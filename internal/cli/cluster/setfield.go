@@ -121,6 +121,8 @@ func (e *editor) target(field string, m loaded) (textObject, string, error) {
 		return textObject{}, "", env.Usagef("the manifest has several: name one of %s", strings.Join(titles, ", "))
 	case path == "":
 		return textObject{}, "", env.Usagef("%s: use KIND/NAME.FIELD=VALUE", field)
+	case slices.Contains([]string{"spec", "metadata", "status", "data"}, kind):
+		return textObject{}, "", env.Usagef("%s: name its object, as in MachineDeployment/demo-md-0.%s", field, field)
 	case len(titles) == 0:
 		return textObject{}, "", env.Usagef("there is no %s in the files%s", kind, e.instead(kind+"/"))
 	}

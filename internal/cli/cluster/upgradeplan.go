@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +119,8 @@ func (o *upgradePlanOptions) shown(ctx context.Context, args []string) (u cluste
 		return u, o.notFound(c.Name, c.Region)
 	}
 	if o.output.value == "text" {
-		err = render.Upgrades(o.Env.Out, u, render.UpgradesView{Named: len(args) > 0, Style: o.Env.OutStyle()})
+		v := render.UpgradesView{Named: len(args) > 0, Style: o.Env.OutStyle(), Width: o.Env.OutWidth()}
+		err = o.Env.Answer(ctx, func(w io.Writer) error { return render.Upgrades(w, u, v) })
 	} else {
 		err = render.Encode(o.Env.Out, render.Format(o.output.value), upgrades{render.Version, u})
 	}

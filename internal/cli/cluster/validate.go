@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -76,8 +77,10 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	for _, file := range o.files {
 		names = append(names, sourceName(file))
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(names, ", "), v)
-	return err
+	return o.Env.Answer(cmd.Context(), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: valid: %s\n", strings.Join(names, ", "), v)
+		return err
+	})
 }
 
 // several checks several clusters.
@@ -104,13 +107,19 @@ func (o *validateOptions) several(ctx context.Context, all []*member) error {
 		}
 		return f.end(false)
 	}
+	var lines []string
 	for _, m := range all {
 		if m.err != nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(o.Env.Out, "valid: %s\n", describe(m.Manifest)); err != nil {
-			return err
-		}
+		lines = append(lines, fmt.Sprintf("valid: %s\n", describe(m.Manifest)))
+	}
+	err := o.Env.Answer(ctx, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(lines, ""))
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return f.end(false)
 }

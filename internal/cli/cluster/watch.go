@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -40,7 +39,7 @@ func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Co
 		return look(ctx)
 	}
 	out, last := f.Env.Out, ""
-	return repeat(ctx, f, "watch", func(ctx context.Context) error {
+	return repeat(ctx, f, func(ctx context.Context) error {
 		var shown bytes.Buffer
 		f.Env.Out = &shown
 		err := look(ctx)
@@ -59,7 +58,7 @@ func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Co
 }
 
 // repeat calls look every few seconds, until it fails or the context ends.
-func repeat(ctx context.Context, f *flags, command string, look func(ctx context.Context) error) error {
+func repeat(ctx context.Context, f *flags, look func(ctx context.Context) error) error {
 	if f.timeout > 0 { // the limit of a simulated account ends with each look
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
@@ -75,7 +74,7 @@ func repeat(ctx context.Context, f *flags, command string, look func(ctx context
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return stopped(ctx, command, err)
+			return stopped(ctx, err)
 		}
 	}
 }
@@ -92,11 +91,15 @@ func (w *watching) show(f *flags, text string, first bool) error {
 	return err
 }
 
-// stopped returns nil for a command that --timeout has ended, as nothing has failed.
-func stopped(ctx context.Context, command string, err error) error {
+// stopped returns nil for a command that --timeout has ended, as nothing has failed. That the user has ended it, the user
+// knows.
+func stopped(ctx context.Context, err error) error {
 	var over *env.TimeoutError
-	if errors.As(context.Cause(ctx), &over) {
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &over):
 		return nil
+	case errors.Is(cause, env.ErrInterrupted):
+		return &env.ToldError{Err: cause}
 	}
-	return fmt.Errorf("%s: %w", command, err)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // Paged writes an answer to stdout. On a terminal with fewer lines, the user reads it with the program of PAGER,
@@ -16,17 +17,30 @@ func (e *Env) Paged(ctx context.Context, write func(w io.Writer) error) error {
 	if pager == nil {
 		return write(e.Out)
 	}
-	var text bytes.Buffer
-	if err := write(render.NewOutput(&text)); err != nil {
+	var all bytes.Buffer
+	if err := write(render.NewOutput(&all)); err != nil {
 		return err
 	}
-	if _, rows := e.Size(); rows == 0 || bytes.Count(text.Bytes(), []byte("\n")) < rows {
+	if _, rows := e.Size(); rows == 0 || bytes.Count(all.Bytes(), []byte("\n")) < rows {
 		return write(e.Out)
 	}
-	if err := e.Page(ctx, pager, text.String()); err != nil { // it is not installed
+	if err := e.Page(ctx, pager, all.String()); err != nil { // it is not installed
 		return write(e.Out)
 	}
 	return nil
+}
+
+// Answer writes an answer in sentences or in lines to stdout, as Paged does. Lines that are wider than the terminal
+// are broken at spaces.
+func (e *Env) Answer(ctx context.Context, write func(w io.Writer) error) error {
+	return e.Paged(ctx, func(w io.Writer) error {
+		var b strings.Builder
+		if err := write(&b); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, text.WrapMessage(b.String(), e.OutWidth()))
+		return err
+	})
 }
 
 // pager returns the command of the pager; nil for none.

@@ -1,12 +1,13 @@
 #!/bin/sh
 # hack/action.sh
 #
-# The step of the GitHub Action (action.yml). MODE is install, plan or create; MANIFEST and PLAN are files, ARGUMENTS more
-# flags, TIMEOUT how long create may take.
+# The step of the GitHub Action (action.yml). MODE is install, plan or create; VERSION is the release, MANIFEST and PLAN are
+# files, ARGUMENTS more flags of the command, TIMEOUT how long create may take.
 set -eu
 
 folder=${RUNNER_TEMP:?}/clusterawsadm
-if ! command -v clusterawsadm >/dev/null; then
+# Another version may be installed, or upstream's program, which has the same name.
+if [ "$(clusterawsadm version -o short 2>/dev/null)" != "v${VERSION#v}" ]; then
 	"$(dirname "$0")/install.sh" "$folder"
 	echo "$folder" >> "$GITHUB_PATH"
 	PATH=$folder:$PATH
@@ -14,11 +15,9 @@ fi
 case $MODE in
 install) ;;
 plan)
-	# shellcheck disable=SC2086 # several flags
-	clusterawsadm cluster validate -f "$MANIFEST" --strict $ARGUMENTS
 	code=0
-	# shellcheck disable=SC2086
-	clusterawsadm cluster plan -f "$MANIFEST" --to "$PLAN" -o markdown --detailed-exitcode $ARGUMENTS > "$PLAN.md" || code=$?
+	# shellcheck disable=SC2086 # several flags
+	clusterawsadm cluster plan -f "$MANIFEST" --strict --to "$PLAN" -o markdown --detailed-exitcode $ARGUMENTS > "$PLAN.md" || code=$?
 	cat "$PLAN.md" >> "$GITHUB_STEP_SUMMARY"
 	case $code in
 	0) echo "changes=false" >> "$GITHUB_OUTPUT" ;;

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -334,6 +336,45 @@ func TestPlanFile(t *testing.T) {
 	assert.Regexp(t, `retired/machine/demo-md-0/0/i-\w+: the plan would delete it, which is not necessary any more\n`, s.err.String())
 	assert.Regexp(t, `the plan of \S+ does not apply any more: make it again\n`, s.err.String())
 	step(env.Failed, "describe", "demo")
+}
+
+// TestPlanFileGoesOn continues a saved plan after a run of it that was stopped half way, and only then.
+func TestPlanFileGoesOn(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := s.generated(t)
+	planned := filepath.Join(t.TempDir(), "demo.plan")
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	const stale = "does not apply any more: make it again"
+	step(0, "plan", "-f", file, "--to", planned)
+	for _, after := range []string{"20s", "45s", "1m15s"} {
+		step(env.Halfway, "create", planned, "--timeout", after)
+		assert.Contains(t, s.err.String(), "To continue, run the command again")
+	}
+	step(0, "create", planned)
+	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is up to date")
+
+	s.simulatedAccount(t, func(state *awssim.State) { // the plan is done: this is another change
+		for _, i := range state.EC2.Instances {
+			if strings.Contains(i.Tags["Name"], "md-0") {
+				i.Terminating, i.Terminated = i.Running, i.Running.Add(time.Second)
+			}
+		}
+	})
+	step(env.Refused, "create", planned)
+	assert.Contains(t, s.err.String(), stale)
+	step(env.Refused, "create", planned)
+	assert.Contains(t, s.err.String(), stale, "a refused run has begun nothing")
+
+	step(0, "delete", "demo", "--yes")
+	step(0, "plan", "-f", file, "--to", planned)
+	step(env.Halfway, "create", planned, "--timeout", "45s")
+	step(env.Halfway, "create", "-f", file, "--yes", "--timeout", "20s")
+	step(env.Refused, "create", planned)
+	assert.Contains(t, s.err.String(), stale, "another run has changed the cluster since")
 }
 
 // TestList lists clusters with what AWS tells of them, in the simulated account of a region.

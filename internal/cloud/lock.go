@@ -62,6 +62,9 @@ type Holder struct {
 	// Worked is when a run last found all machines of the control plane ready. Each run copies it to its own record.
 	Worked time.Time `json:"worked,omitzero"`
 
+	// Plan is the digest of the saved plan that the run has begun to carry out; "" after its end, and of other runs.
+	Plan string `json:"plan,omitempty"`
+
 	version int64         // of the record: 1 when it is created, and one more after every write
 	age     time.Duration // since the last heartbeat, by the clock of the store
 }
@@ -126,6 +129,7 @@ type Lock struct {
 
 	turn     chan struct{} // held while using the records and the fields below
 	self     Holder
+	begun    string    // the saved plan that the run before has begun, and not ended; "" for none
 	before   *Holder   // the record of the epoch before; nil if there was none
 	earlier  []Holder  // the records of earlier runs that exist
 	last     written   // the last heartbeat
@@ -208,6 +212,14 @@ func (l *Lock) Manager() *plan.Manager { return l.self.Manager }
 // Worked returns when a run last found all machines of the control plane ready; zero if none has.
 func (l *Lock) Worked() time.Time { return l.self.Worked }
 
+// Continues reports whether the run before has begun the saved plan with this digest, and not ended it.
+func (l *Lock) Continues(planned string) bool { return planned != "" && l.begun == planned }
+
+// SetPlan records the digest of the saved plan that the run begins to carry out.
+func (l *Lock) SetPlan(ctx context.Context, planned string) error {
+	return l.record(ctx, func(h *Holder) { h.Plan = planned })
+}
+
 // SetManager records the management cluster that manages the cluster from now on; nil if
 // runs do.
 func (l *Lock) SetManager(ctx context.Context, m *plan.Manager) error {
@@ -247,6 +259,10 @@ type Ending struct {
 	Nothing bool
 	// Worked is when this run found all machines of the control plane ready; zero if it did not.
 	Worked time.Time
+	// Done: the run has carried out its plan.
+	Done bool
+	// Planned is the digest of the saved plan that the run was to carry out.
+	Planned string
 }
 
 // Release gives the lock back. The record stays, so that the next run has a higher epoch:
@@ -265,6 +281,12 @@ func (l *Lock) release(ctx context.Context, e Ending) error {
 	l.self.Released, l.self.Unknown = true, e.Unknown // the heartbeats have ended
 	if !e.Worked.IsZero() {
 		l.self.Worked = e.Worked.UTC()
+	}
+	switch {
+	case e.Done:
+		l.self.Plan = ""
+	case l.Continues(e.Planned): // also if this run was refused
+		l.self.Plan = e.Planned
 	}
 	if e.Nothing && !e.Unknown && l.left() <= 0 {
 		return l.remove(ctx, append(l.earlier, l.self))

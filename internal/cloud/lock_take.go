@@ -140,6 +140,9 @@ func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error)
 		l.self.Epoch, l.self.Manager, l.self.Stopped, l.self.Worked = top.Epoch+1, top.Manager, top.Stopped, top.Worked
 		l.inherit(*top)
 	}
+	if top != nil && top.Run != l.self.Run {
+		l.begun = top.Plan
+	}
 	if top != nil && !top.Released {
 		if expired, err := l.revoke(ctx, *top); err != nil || !expired {
 			return false, err

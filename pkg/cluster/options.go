@@ -8,6 +8,9 @@ type Options struct {
 	// Confirm is called with the plan before the first write, and returns whether to
 	// continue; nil continues. It is not called if there is nothing to do.
 	Confirm func(plan.Plan) (bool, error)
+	// Planned is the digest of a saved plan, with which Confirm compares the plan. If an earlier run has begun it and not
+	// ended it, Plan.Continues is true.
+	Planned string
 	// Volumes says what a deletion does with the volumes of volume claims.
 	Volumes Volumes
 	// VPCs are the IDs of the VPCs whose resources a deletion deletes. If it is empty, the

@@ -65,6 +65,8 @@ type Plan struct {
 	Graph Graph
 	// ReplacesControlPlane says that machines of the control plane are replaced or removed.
 	ReplacesControlPlane bool
+	// Continues says that an earlier run has begun the saved plan of cluster.Options.Planned, and has not ended it.
+	Continues bool
 }
 
 // Quota is a limit of the account in Service Quotas.

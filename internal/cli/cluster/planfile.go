@@ -93,6 +93,14 @@ func (p planFile) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// name is what a run records while it carries out the plan; "" for none.
+func (p *planFile) name() string {
+	if p == nil {
+		return ""
+	}
+	return p.Digest
+}
+
 // forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
 // one identity and carried out by another.
 func forget() []string {
@@ -215,7 +223,11 @@ func prefixed(prefix string, all []string, none string) (out []string) {
 
 // check returns a RefusedError that says what has changed since the plan was made.
 func (p planFile) check(now plan.Plan, v render.PlanView) error {
-	reasons := append(p.checkTarget(v), p.checkSteps(now)...)
+	steps := p.checkSteps
+	if now.Continues {
+		steps = p.checkRest
+	}
+	reasons := append(p.checkTarget(v), steps(now)...)
 	if len(reasons) == 0 {
 		return nil
 	}
@@ -258,6 +270,42 @@ func (p planFile) checkSteps(now plan.Plan) (reasons []error) {
 		}
 	}
 	return reasons
+}
+
+// checkRest compares what is left of a plan that an earlier run has begun: each step that changes something has to be
+// one of the plan, or the rest of one.
+func (p planFile) checkRest(now plan.Plan) (reasons []error) {
+	planned := map[plan.ID]plan.Step{}
+	for _, s := range p.Plan.Steps {
+		if acts(s) {
+			planned[s.Resource] = s
+		}
+	}
+	for _, s := range now.Steps {
+		was, ok := planned[s.Resource]
+		created := was.Action == plan.Create && s.Action == plan.Update
+		switch {
+		case !acts(s):
+		case !ok:
+			reasons = append(reasons, fmt.Errorf("%s: is to %s now, which is not in the plan", s.Resource, s.Action))
+		case !created && (s.Action != was.Action || s.CloudID != was.CloudID):
+			reasons = append(reasons, checkStep(was, s)...)
+		default:
+			for _, c := range s.Diff {
+				if c.Remedy != plan.ByItself && !contains(was.Diff, c) {
+					reasons = append(reasons, fmt.Errorf("%s: now: %s", s.Resource, c))
+				}
+			}
+		}
+	}
+	return reasons
+}
+
+// contains reports whether a plan has a change: of the same field to the same value, or to one that was not known.
+func contains(planned plan.Diff, c plan.Change) bool {
+	return slices.ContainsFunc(planned, func(x plan.Change) bool {
+		return x.Field == c.Field && (x.Want == c.Want || x.Want == plan.Unknown)
+	})
 }
 
 // checkStep compares a step of the plan with the same one now.

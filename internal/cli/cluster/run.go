@@ -145,6 +145,7 @@ func (r *run) options(ctx context.Context) cluster.Options {
 	return cluster.Options{
 		Observe: r.progress.Event,
 		Confirm: func(p plan.Plan) (bool, error) { return r.confirm(ctx, p) },
+		Planned: r.planned.name(),
 	}
 }
 

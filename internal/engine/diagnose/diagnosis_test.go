@@ -67,6 +67,17 @@ func sabotages() []sabotage {
 			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ still exists`, `Could not connect to the endpoint URL`},
 		},
 		{
+			name: "no table yet", wait: plan.APIServer, when: firstControl, fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, table := range s.EC2.RouteTables {
+					if table.Main == "" {
+						clear(table.Associations)
+					}
+				}
+			},
+			first: `^i-\w+ cannot reach .*has no default route.* because the subnet has no table of the cluster yet: run this again, which makes it\. The machine waits`,
+		},
+		{
 			name: "no NAT gateway", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.EC2.NATGateways) },
 			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which does not exist or does not work`,

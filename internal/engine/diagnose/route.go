@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -35,21 +36,32 @@ func (q *machineCheck) route(ctx context.Context) (string, error) {
 			return "", nil // the machines may need no internet
 		}
 	}
+	advice, err := q.routeAdvice(ctx, table)
 	return fmt.Sprintf(
-		"%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. %s; %s",
+		"%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. %s",
 		q.machine.ID,
 		table.ID,
 		q.machine.Subnet,
 		why,
-		q.routeAdvice(table),
-		q.rebootIt(),
-	), nil
+		advice,
+	), err
 }
 
 // routeAdvice says how a route table gets a route to the internet again: a run repairs only the tables of the cluster.
-func (q *machineCheck) routeAdvice(t *ec2.RouteTableState) string {
+// A run that ends early may not have made the table of a subnet of the cluster: the machine waits for it.
+func (q *machineCheck) routeAdvice(ctx context.Context, t *ec2.RouteTableState) (string, error) {
 	if t.IsOwned(q.c) {
-		return "Run this again, which restores the routes of the cluster's own tables"
+		return "Run this again, which restores the routes of the cluster's own tables; " + q.rebootIt(), nil
 	}
-	return "The table is not the cluster's, and no run changes it: add a default route to it, or interface endpoints to the VPC; " + ChangeFirst
+	subnets, err := ec2.SubnetsOf(ctx, q.c, q.machine.VPC)
+	for _, s := range subnets {
+		if s.ID == q.machine.Subnet && s.IsOwned(q.c) && t.Associations[s.ID] == "" {
+			return "It is that of the VPC, because the subnet has no table of the cluster yet: run this again, which makes it. The machine waits for 15 minutes; later, " +
+				strings.TrimPrefix(
+					q.rebootIt(),
+					"then ",
+				), nil
+		}
+	}
+	return "The table is not the cluster's, and no run changes it: add a default route to it, or interface endpoints to the VPC; " + ChangeFirst + "; " + q.rebootIt(), err
 }

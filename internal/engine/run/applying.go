@@ -20,6 +20,7 @@ func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result,
 		return p.result(err)
 	}
 	defer p.Unlock(ctx)
+	p.planned = o.Planned
 	defer p.pricing.stop()
 	if err := p.Look(ctx); err != nil {
 		return p.result(err)
@@ -37,7 +38,7 @@ func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result,
 	if o.Confirm != nil && !p.Plan.Empty() {
 		p.pricing.finish(l)
 	}
-	if err := p.confirmed(o.Confirm, p.public()); err != nil {
+	if err := p.agree(ctx, o); err != nil {
 		return p.result(err)
 	}
 	if p.startedByHand {
@@ -52,6 +53,19 @@ func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result,
 		return p.result(err)
 	}
 	return p.result(applying{p}.apply(ctx))
+}
+
+// agree asks for the confirmation, and records the saved plan that the run carries out from now on.
+func (p *planning) agree(ctx context.Context, o cluster.Options) error {
+	shown := p.public()
+	shown.Continues = p.Cloud.Lock.Continues(o.Planned)
+	if err := p.confirmed(o.Confirm, shown); err != nil || o.Planned == "" || p.Plan.Empty() {
+		return err
+	}
+	if err := p.Cloud.Lock.SetPlan(ctx, o.Planned); err != nil {
+		return fmt.Errorf("record the plan that is carried out: %w", err)
+	}
+	return nil
 }
 
 // Apply carries out the plan.

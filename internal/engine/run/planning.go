@@ -44,5 +44,6 @@ func (p *planning) result(err error) (cluster.Result, error) {
 	if err == nil && (p.Cluster.Target.Wait == plan.NodesReady || p.Cluster.IsEKS()) {
 		p.worked = p.Cloud.Now()
 	}
+	p.done = err == nil
 	return p.Result(p.public(), err)
 }

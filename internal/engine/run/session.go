@@ -23,6 +23,8 @@ type Session struct {
 
 	executor *graph.Executor
 	began    time.Time
+	planned  string    // the saved plan that the run carries out; "" for none
+	done     bool      // the run has carried out its plan
 	deleted  bool      // the cluster has no resources any more
 	worked   time.Time // when all machines of the control plane were ready; zero: the run does not know
 }
@@ -125,7 +127,7 @@ func (s *Session) Unlock(ctx context.Context) {
 	ctx, cancel := s.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), limit, nil)
 	defer cancel()
 	nothing := s.deleted || s.Cloud.Lock.IsFirst() && s.Cloud.Stats().Writes.Load() == 0 && s.Cloud.Lock.Manager() == nil
-	ending := cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing, Worked: s.worked}
+	ending := cloud.Ending{Unknown: s.executor.LostAnswers(), Nothing: nothing, Worked: s.worked, Done: s.done, Planned: s.planned}
 	if err := s.Cloud.Lock.Release(ctx, ending); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		s.Warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}

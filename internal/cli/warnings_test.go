@@ -37,7 +37,7 @@ func TestWarningsOfOneSort(t *testing.T) {
 
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "-o", "json"), s.err.String())
 	var valid struct{ Warnings []string }
-	require.NoError(t, json.Unmarshal([]byte(s.out.String()), &valid))
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &valid))
 	assert.Len(t, valid.Warnings, 20)
 	require.Equal(t, 0, s.run("cluster", "create", "--simulate", "--yes", "--progress", "json", "-f", file), s.err.String())
 	assert.Equal(t, 20, strings.Count(s.err.String(), "App in application.giantswarm.io/v1alpha1 is for a management cluster"))

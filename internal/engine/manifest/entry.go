@@ -48,6 +48,7 @@ type Entry struct {
 	Titled              string // the title of the template, if this machine stands for a template
 	Value               map[string]any
 	Lines               map[string]Position // position of each path that the manifest sets; the root is ""
+	Texts               map[string][]int    // of a field with a block of text: the line in the file of each line of the text
 	Typed               any                 // nil until admitted, and if invalid
 	Used                bool                // another object refers to it
 	Foreign             bool                // from Options.Identities
@@ -64,6 +65,23 @@ func (o *Entry) Position(path string) Position {
 		}
 	}
 	return o.Lines[""]
+}
+
+// LineOf returns the position of a line, from 1, of the text that is the value of a path: the line of the path if it is no block of text, or an
+// unknown one.
+func (o *Entry) LineOf(path string, line int) Position {
+	at := o.Position(path)
+	if lines := o.Texts[path]; line > 0 && line <= len(lines) {
+		at.Line = lines[line-1]
+	}
+	return at
+}
+
+// ProblemIn returns a problem at a line of the text that is the value of a path.
+func (o *Entry) ProblemIn(path string, line int, what, fix string) Problem {
+	p := o.Problem(path, what, fix)
+	p.Position = o.LineOf(p.Path, line)
+	return p
 }
 
 // Parent removes the last element of a path.

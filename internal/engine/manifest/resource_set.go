@@ -29,8 +29,22 @@ type Document struct {
 	Origin string         // "cluster.yaml:31 ConfigMap/cni data.calico.yaml", "calico.yaml:17"
 	Object map[string]any // decoded JSON
 
-	At   Problem // the position of the object, for problems
-	Line int     // in the file or the value
+	At    Problem             // the position of the object, for problems
+	Line  int                 // in the file
+	Lines map[string]Position // of the fields of the object, by path
+}
+
+// ProblemAt returns a problem of a field, or of its nearest parent that is set. A path may have [name] for .name, as Kubernetes writes it.
+func (d *Document) ProblemAt(path, what, fix string) Problem {
+	p := d.At
+	p.What, p.Fix = what, fix
+	for path = regex.Of(`\[([^\]]*[^\]\d][^\]]*)\]`).ReplaceAllString(path, ".$1"); path != ""; path = Parent(path) {
+		if at, set := d.Lines[path]; set {
+			p.Position = at
+			return p
+		}
+	}
+	return p
 }
 
 func (d *Document) Kind() string { return StringField(d.Object, "kind") }

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,25 +127,39 @@ func (l *loader) payload(o *manifest.Entry, path string, r addonsv1.ResourceRef)
 	return all
 }
 
-// parseEntry parses a value of a ConfigMap or Secret. Problems have the line of the key:
-// the indentation of the block is unknown here.
+// parseEntry parses a value of a ConfigMap or Secret. Problems have their lines in the file if the value is a block of text, and otherwise
+// that of the key.
 func (l *loader) parseEntry(o *manifest.Entry, name, content string) []*manifest.Document {
 	path := "data." + name
 	if _, ok := o.Lines[path]; !ok {
 		path = "stringData." + name
 	}
-	origin := l.cluster.Origin(o.Title(), path)
+	isBlock := o.Texts[path] != nil && (o.Kind == manifest.KindConfigMap || !strings.HasPrefix(path, "data.")) // not one of base64
+	place := func(line int) manifest.Position {
+		if isBlock {
+			return o.LineOf(path, line)
+		}
+		return o.Position(path)
+	}
 	at := func(report func(manifest.Problem)) func(manifest.Problem) {
 		return func(p manifest.Problem) {
-			p.What = fmt.Sprintf("line %d of the value: %s", p.Line, p.What)
-			p.Object, p.Path, p.Position = o.Title(), path, o.Position(path)
+			if isBlock { // "first on line 4" too
+				p.What = regex.Of(`\bon line \d+`).ReplaceAllStringFunc(p.What, func(text string) string {
+					line, _ := strconv.Atoi(text[len("on line "):])
+					return fmt.Sprintf("on line %d", place(line).Line)
+				})
+			} else {
+				p.What = fmt.Sprintf("line %d of the value: %s", p.Line, p.What)
+			}
+			p.Object, p.Path, p.Position = o.Title(), path, place(p.Line)
 			report(p)
 		}
 	}
-	r := objectReader{report: at(l.fail), repeated: at(l.warn), origin: func(int) string { return origin }}
+	r := objectReader{report: at(l.fail), repeated: at(l.warn), at: place}
 	all := r.read(input.Source{Data: []byte(content)})
 	for _, d := range all {
-		d.At = manifest.Problem{Position: o.Position(path), Object: o.Title(), Path: path}
+		d.At = manifest.Problem{Position: d.Lines[""], Object: o.Title(), Path: path}
+		d.Origin = d.Lines[""].String() + " " + o.Title() + " " + path
 	}
 	return all
 }
@@ -152,10 +168,11 @@ func (l *loader) parseEntry(o *manifest.Entry, name, content string) []*manifest
 // for kubectl they are meant for other programs.
 func (l *loader) readFile(s input.Source, network bool) {
 	set := manifest.ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
-	r := objectReader{report: l.fail, origin: func(line int) string { return manifest.Position{File: s.Name, Line: line}.String() }}
+	r := objectReader{report: l.fail, at: func(line int) manifest.Position { return manifest.Position{File: s.Name, Line: line} }}
 	set.Documents = r.read(s)
 	for _, d := range set.Documents {
-		d.At = manifest.Problem{Position: manifest.Position{File: s.Name, Line: d.Line}}
+		d.At = manifest.Problem{Position: d.Lines[""]}
+		d.Origin = d.Lines[""].String()
 	}
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
 		l.fail(manifest.Problem{Position: manifest.Position{File: s.Name, Line: 1}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
@@ -167,7 +184,7 @@ func (l *loader) readFile(s input.Source, network bool) {
 type objectReader struct {
 	report   func(manifest.Problem)
 	repeated func(manifest.Problem) // as in values
-	origin   func(line int) string  // of the object that begins at this line
+	at       func(line int) manifest.Position
 }
 
 // read reads all objects of a text and sorts them in the order in which Cluster API creates
@@ -191,7 +208,10 @@ func (r objectReader) read(s input.Source) (all []*manifest.Document) {
 			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
 				delete(metadata, k) // from the cluster that the object was exported from
 			}
-			all = append(all, &manifest.Document{Origin: r.origin(d.At(root.Line).Line), Object: content, Line: d.At(root.Line).Line})
+			for path, at := range v.Lines {
+				v.Lines[path] = r.at(at.Line)
+			}
+			all = append(all, &manifest.Document{Object: content, Line: v.Lines[""].Line, Lines: v.Lines})
 		}
 	}
 	for _, p := range problems {

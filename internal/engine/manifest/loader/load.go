@@ -43,7 +43,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	l.placeClusters()
 	l.choose()
 	if l.refusesForeign() {
-		return nil, &manifest.InvalidError{Problems: sortProblems(l.problems, sources)}
+		return nil, &manifest.InvalidError{Problems: sortProblems(l.inTexts(l.problems), sources)}
 	}
 	for _, o := range l.objects {
 		l.placeholders(o)
@@ -59,9 +59,9 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	}
 	sources = slices.Concat(sources, o.CNI, o.Addons, o.Charts, o.Identities)
 	if len(l.problems) > 0 {
-		return nil, &manifest.InvalidError{Problems: sortProblems(l.problems, sources)}
+		return nil, &manifest.InvalidError{Problems: sortProblems(l.inTexts(l.problems), sources)}
 	}
-	l.cluster.Warnings = sortProblems(l.warnings, sources)
+	l.cluster.Warnings = sortProblems(l.inTexts(l.warnings), sources)
 	return l.cluster, nil
 }
 

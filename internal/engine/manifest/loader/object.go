@@ -39,11 +39,13 @@ func (l *loader) identify(d yamldoc.Document) {
 	}
 	if items, ok := yamldoc.ItemsOf(d.Root); ok {
 		for _, item := range items {
-			l.identify(yamldoc.Document{File: d.File, From: d.From, Root: item})
+			below := d
+			below.Root = item
+			l.identify(below)
 		}
 		return
 	}
-	o := &manifest.Entry{Value: content, Lines: v.Lines}
+	o := &manifest.Entry{Value: content, Lines: v.Lines, Texts: v.Texts}
 	problems, warnings := len(l.problems), len(l.warnings)
 	defer func() { l.attribute(o, slices.Concat(l.problems[problems:], l.warnings[warnings:])) }()
 	miswritten := correctCase(o)

@@ -68,7 +68,7 @@ func TestTemplatesOfConfigurations(t *testing.T) {
 		{
 			name:   "template of Go in a file",
 			worker: "files:\n- path: /opt/t\n  content: |\n    a\n    {{ .Name }}\n",
-			fails:  "files[0].content: " + ignored + "line 2: {{ .Name }}",
+			fails:  "files[0].content: " + ignored + "{{ .Name }}",
 		},
 		{name: "boot command", worker: "bootCommands: ['docker inspect -f {{.State}} x']\n", fails: "bootCommands[0]: " + ignored},
 		{name: "comment of a user", worker: "users: [{name: a, gecos: '{{ a'}]\n", fails: "users[0].gecos: " + ignored},

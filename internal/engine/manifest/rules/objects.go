@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkObjects checks the objects of resource sets as the API server does when they are applied, after the cluster is there (the
@@ -168,7 +170,8 @@ func (c *checks) checkNamespaces() {
 		for _, d := range set.Documents {
 			if name := d.Metadata("namespace"); !made[name] {
 				made[name] = true // one warning for each
-				c.warn(object{c, d}.problem(
+				c.warn(d.ProblemAt(
+					"metadata.namespace",
 					fmt.Sprintf(
 						"nothing in the manifest makes the namespace %s of %s, and the API server refuses objects in a namespace that does not exist",
 						name,
@@ -191,11 +194,19 @@ func (o object) refuse(what, fix string) {
 	o.fail(o.problem(fmt.Sprintf("the API server refuses %s: %s", o.Title(), what), fix))
 }
 
-// problem returns a problem at the object.
+// refuseAt refuses the object because of a field.
+func (o object) refuseAt(path, what, fix string) {
+	o.fail(o.ProblemAt(path, fmt.Sprintf("the API server refuses %s: %s", o.Title(), what), fix))
+}
+
+// problem returns a problem at the field that the text names first, such as spec.replicas, or at the object.
 func (o object) problem(what, fix string) manifest.Problem {
-	p := o.At
-	p.What, p.Fix = what, fix
-	return p
+	for _, path := range regex.Of(`[a-zA-Z]+[.\[][^\s:,;"]+`).FindAllString(what, -1) {
+		if first, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), "."); o.Object[first] != nil {
+			return o.ProblemAt(path, what, fix)
+		}
+	}
+	return o.ProblemAt("", what, fix)
 }
 
 // at returns a part of the object; nil if it is not a mapping.
@@ -255,13 +266,15 @@ func (o object) checkLabels() {
 		labels, _ := of["labels"].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
 			if bad := badLabel(key, fmt.Sprint(labels[key])); bad != "" {
-				o.refuse(strings.Join(path, ".")+".labels: "+bad, "change it")
+				at := strings.Join(path, ".") + ".labels"
+				o.refuseAt(at+"."+key, at+": "+bad, "change it")
 			}
 		}
 		annotations, _ := of["annotations"].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(annotations)) {
 			if bad := validation.IsQualifiedName(strings.ToLower(key)); len(bad) > 0 {
-				o.refuse(fmt.Sprintf("%s.annotations: %q is not the key of an annotation: %s", strings.Join(path, "."), key, bad[0]), "change it")
+				at := strings.Join(path, ".") + ".annotations"
+				o.refuseAt(at+"."+key, fmt.Sprintf("%s: %q is not the key of an annotation: %s", at, key, bad[0]), "change it")
 			}
 		}
 	}
@@ -270,20 +283,23 @@ func (o object) checkLabels() {
 // checkContainers checks names, variables and resources of containers.
 func (o object) checkContainers() {
 	seen := map[string]bool{}
-	for _, c := range o.containers() {
+	for at, c := range o.containersAt() {
 		name := manifest.StringField(c, "name")
 		if bad := validation.IsDNS1123Label(name); len(bad) > 0 {
-			o.refuse(fmt.Sprintf("%q is not the name of a container: %s", name, bad[0]), "change it")
+			o.refuseAt(at+".name", fmt.Sprintf("%q is not the name of a container: %s", name, bad[0]), "change it")
 		}
 		if seen[name] {
-			o.refuse(fmt.Sprintf("two containers have the name %s", name), "change one of them")
+			o.refuseAt(at+".name", fmt.Sprintf("two containers have the name %s", name), "change one of them")
 		}
 		seen[name] = true
 		env, _ := c["env"].([]any)
-		for _, x := range env {
+		for i, x := range env {
 			e, _ := x.(map[string]any)
 			if _, is := e["value"].(string); !is && e["value"] != nil {
-				o.refuse(fmt.Sprintf("the variable %v of the container %s is %v, not a text", e["name"], name, e["value"]), "put the value in quotes")
+				o.refuseAt(
+					fmt.Sprintf("%s.env[%d].value", at, i),
+					fmt.Sprintf("the variable %v of the container %s is %v, not a text", e["name"], name, e["value"]), "put the value in quotes",
+				)
 			}
 		}
 		of, _ := c["resources"].(map[string]any)
@@ -291,7 +307,8 @@ func (o object) checkContainers() {
 			amounts, _ := of[field].(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(amounts)) {
 				if _, err := resource.ParseQuantity(fmt.Sprint(amounts[key])); err != nil {
-					o.refuse(fmt.Sprintf("resources.%s.%s of the container %s is %v, not a quantity", field, key, name, amounts[key]), "write one such as 100m or 1Gi")
+					what := fmt.Sprintf("resources.%s.%s of the container %s is %v, not a quantity", field, key, name, amounts[key])
+					o.refuseAt(at+".resources."+field+"."+key, what, "write one such as 100m or 1Gi")
 				}
 			}
 		}
@@ -300,17 +317,26 @@ func (o object) checkContainers() {
 
 // containers are those of a pod, of a workload or of a CronJob.
 func (o object) containers() (all []map[string]any) {
-	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
-		for _, kind := range []string{"initContainers", "containers"} {
-			list, _ := o.at(path...)[kind].([]any)
-			for _, x := range list {
-				if c, is := x.(map[string]any); is {
-					all = append(all, c)
+	for _, c := range o.containersAt() {
+		all = append(all, c)
+	}
+	return all
+}
+
+// containersAt are the containers and their paths.
+func (o object) containersAt() iter.Seq2[string, map[string]any] {
+	return func(yield func(string, map[string]any) bool) {
+		for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
+			for _, kind := range []string{"initContainers", "containers"} {
+				list, _ := o.at(path...)[kind].([]any)
+				for i, x := range list {
+					if c, is := x.(map[string]any); is && !yield(fmt.Sprintf("%s.%s[%d]", strings.Join(path, "."), kind, i), c) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return all
 }
 
 // checkPorts checks the ports of a Service.
@@ -319,10 +345,10 @@ func (o object) checkPorts() {
 		return
 	}
 	ports, _ := o.at("spec")["ports"].([]any)
-	for _, x := range ports {
+	for i, x := range ports {
 		p, _ := x.(map[string]any)
 		if n, err := resource.ParseQuantity(fmt.Sprint(p["port"])); p["port"] != nil && (err != nil || n.Value() < 1 || n.Value() > mostPort) {
-			o.refuse(fmt.Sprintf("%v is not a port", p["port"]), fmt.Sprintf("use 1 to %d", mostPort))
+			o.refuseAt(fmt.Sprintf("spec.ports[%d].port", i), fmt.Sprintf("%v is not a port", p["port"]), fmt.Sprintf("use 1 to %d", mostPort))
 		}
 	}
 }

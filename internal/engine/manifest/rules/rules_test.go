@@ -502,7 +502,7 @@ func TestRules(t *testing.T) {
 		{
 			"add-on with broken YAML", quick,
 			[]string{"metadata: {name: last}", "metadata: {name: last"},
-			`ConfigMap/cni data.b.yaml: line 3 of the value: the YAML is invalid: did not find expected ',' or '}' — check the indentation, and quote text that holds special characters`,
+			`cluster.yaml:181: ConfigMap/cni data.b.yaml: the YAML is invalid: did not find expected ',' or '}' — check the indentation, and quote text that holds special characters`,
 		},
 		{
 			"empty selector", quick,

@@ -159,7 +159,7 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 		"spec: {containers: [{name: last, image: last}]}}}", "spec: {containers: [{name: last, image: last, ports: [{containerPort: 80, namespace: a}]}]}}}")
 	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, []string{
-		"cluster.yaml:178: ConfigMap/cni data.b.yaml: DaemonSet last: spec.template.spec.containers[0].ports[0].namespace: the kind has no such field: " +
+		"cluster.yaml:182: ConfigMap/cni data.b.yaml: DaemonSet last: spec.template.spec.containers[0].ports[0].namespace: the kind has no such field: " +
 			"it is left out — remove it, or correct its name",
 	}, manifests.Warnings(c))
 	ports := func(o map[string]any) any {

@@ -83,7 +83,7 @@ func TestEditsThatAreWarnedOf(t *testing.T) {
 		"a namespace that nothing makes": {
 			"resource-sets",
 			[]string{"      name: flannel\n      namespace: kube-flannel\n    data:", "      name: flannel\n      namespace: kube-flanel\n    data:"},
-			"cluster.yaml:162: ConfigMap/flannel data.flannel.yaml: nothing in the manifest makes the namespace kube-flanel of ConfigMap kube-flanel/flannel, and the API server refuses objects in a namespace that does not exist — bring the Namespace too",
+			"cluster.yaml:167: ConfigMap/flannel data.flannel.yaml: nothing in the manifest makes the namespace kube-flanel of ConfigMap kube-flanel/flannel, and the API server refuses objects in a namespace that does not exist — bring the Namespace too",
 		},
 		"a namespace of Kubernetes": {
 			"resource-sets", []string{"      name: flannel\n      namespace: kube-flannel\n    data:", "      name: flannel\n      namespace: kube-public\n    data:"}, "",

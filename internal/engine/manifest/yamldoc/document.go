@@ -26,6 +26,8 @@ type Document struct {
 	File string
 	From []int // source line of each line of the document
 	Root *yaml.Node
+
+	lines []string
 }
 
 // At converts a line of the document, from 1, to a position in the source.
@@ -157,8 +159,8 @@ func jsonStream(t Text, start, end int) []Text {
 // parse parses the lines of one part. It contains several documents if they end with
 // "...".
 func parse(t Text, start, end int) (documents []Document, problems []manifest.Problem) {
-	d := Document{File: t.File, From: t.From[start:end]}
 	lines := t.Lines[start:end]
+	d := Document{File: t.File, From: t.From[start:end], lines: lines}
 	for i, line := range lines {
 		if !utf8.ValidString(line) {
 			return nil, []manifest.Problem{{Position: d.At(i + 1), What: "the text is not UTF-8", Fix: "save the file as UTF-8"}}
@@ -180,7 +182,7 @@ func parse(t Text, start, end int) (documents []Document, problems []manifest.Pr
 			return documents, append(problems, d.syntax(err, lines))
 		}
 		if content := single(&root); content != nil {
-			documents = append(documents, Document{File: d.File, From: d.From, Root: content})
+			documents = append(documents, Document{File: d.File, From: d.From, Root: content, lines: lines})
 		}
 	}
 }
@@ -248,6 +250,7 @@ const (
 type Values struct {
 	Doc      Document
 	Lines    map[string]manifest.Position // by path; the root is ""
+	Texts    map[string][]int             // by path: the source line of each line of a block of text
 	Problems []manifest.Problem
 	Budget   int  // number of nodes that may still be visited; aliases can multiply nodes
 	cut      bool // a limit was exceeded and reported
@@ -295,6 +298,12 @@ func (v *Values) Value(n *yaml.Node, path string) any {
 	case yaml.AliasNode:
 		return v.Value(n.Alias, path)
 	case yaml.ScalarNode:
+		if lines := v.Doc.block(n); lines != nil {
+			if v.Texts == nil {
+				v.Texts = map[string][]int{}
+			}
+			v.Texts[path] = lines
+		}
 		return v.scalar(n, path)
 	case yaml.DocumentNode:
 		return nil

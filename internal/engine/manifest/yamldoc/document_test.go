@@ -124,7 +124,7 @@ data:
 	require.Contains(
 		t,
 		strings.Join(manifests.Warnings(c), "\n"),
-		`ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`,
+		`cluster.yaml:167: ConfigMap/csi data.csi.yaml: the key "data" is duplicated, first on line 166: the last value is used, as in Cluster API — keep one of them`,
 	)
 }
 

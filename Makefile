@@ -70,6 +70,7 @@ picture: build ## redraw the README's picture of the graph
 recording: build ## record the README's terminal session again; needs asciinema, Node.js and npm
 	mkdir -p .cache
 	PATH=$(CURDIR)/bin:$$PATH asciinema rec -q --overwrite --cols 100 --rows 32 -c hack/recording.sh .cache/recording.cast
+	node hack/cut-recording.mjs .cache/recording.cast
 	npx --yes svg-term-cli@2.1.1 --in .cache/recording.cast --out docs/recording.svg --window --no-cursor
 
 docs: ## write the reference of all commands: docs/commands for the site, docs/man for a release

@@ -9,6 +9,7 @@ set -euo pipefail
 HOME=$(mktemp -d /tmp/XXX)
 trap 'rm -rf "$HOME"' EXIT
 cd "$HOME"
+unset XDG_STATE_HOME XDG_CONFIG_HOME XDG_CACHE_HOME # only what the session itself makes
 export HOME CLUSTERAWSADM_SIMULATE=true CLUSTERAWSADM_SIMULATE_SPEED=25
 
 # type shows a command as if somebody typed it.
@@ -30,7 +31,7 @@ play() {
 
 # The first picture is one that says something: the plan is there at once, also where nothing moves.
 clusterawsadm cluster generate demo > demo.yaml
-plan=$(clusterawsadm cluster plan -f demo.yaml 2>/dev/null | tail -14 | fold -s -w 100)
+plan=$(script -qec 'stty cols 100; clusterawsadm cluster plan -f demo.yaml --no-pager' /dev/null | tr -d '\r' | tail -14)
 printf '\033[1;32m$\033[0m clusterawsadm cluster plan -f demo.yaml\n…\n%s\n' "$plan"
 sleep 3
 # Ctrl-C, and not a signal that cannot be caught: after that, the next run would wait for a minute until it is certain that

@@ -23,8 +23,12 @@ type use struct {
 func Addresses(g *graph.Graph, p plan.Plan) (reasons []error) {
 	var uses []use
 	for _, s := range p.Steps {
-		if user, ok := g.Resource(s.Resource).Desired().(ec2.AddressUser); ok {
-			if a := user.Addresses(s); a.Takes > 0 || a.Each > 0 {
+		if s.Action != plan.Create && s.Action != plan.Update {
+			continue
+		}
+		r := g.Resource(s.Resource)
+		if user, ok := r.Desired().(ec2.AddressUser); ok {
+			if a := user.Addresses(s, r.Observed()); a.Takes > 0 || a.Each > 0 {
 				uses = append(uses, use{a, s})
 			}
 		}

@@ -350,6 +350,35 @@ func TestFreeAddresses(t *testing.T) {
 	})
 }
 
+// More machines of a pool that exists need free addresses as well.
+func TestFreeAddressesForMoreMachines(t *testing.T) {
+	for file, step := range map[string]string{enginetest.MachinePool: "auto-scaling-group/machine-pool-mp-0", enginetest.EKSSmall: "node-group/default_eks-pool-0"} {
+		t.Run(file, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, file)
+			m.Pools[0].Object.Spec.Replicas = new(int32(2))
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, m)
+				enginetest.MustApply(t, m, a)
+				a.Edit(func(s *awssim.State) { // almost all addresses are in use
+					for _, x := range s.EC2.Subnets {
+						if x.VPC != "" && x.Tags["Name"] != "" {
+							x.CIDR = x.CIDR[:len(x.CIDR)-len("/20")] + "/28"
+						}
+					}
+				})
+				m.Pools[0].Object.Spec.Replicas = new(int32(45))
+				if m.Pools[0].Scaling != nil {
+					m.Pools[0].Scaling.Spec.MaxSize = 60
+				} else {
+					m.Pools[0].Managed.Spec.Scaling.MaxSize = new(int32(60))
+				}
+				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				assert.Regexp(t, step+` \(\S+:\d+ .*\): not enough free IP addresses: .* free addresses, and it needs 43:`, errorText(err))
+			})
+		})
+	}
+}
+
 func deleteRoutes(routes []awssim.Route, to string) (out []awssim.Route) {
 	for _, r := range routes {
 		if len(r.Target) < len(to) || r.Target[:len(to)] != to {

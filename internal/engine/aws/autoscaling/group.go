@@ -257,9 +257,7 @@ func (g *Group) behind(have *GroupState) (versions []string) {
 func (g *Group) Diff(have *GroupState) (d plan.Diff) {
 	d.Set("minSize", have.Min, g.Spec.MinSize)
 	d.Set("maxSize", have.Max, g.Spec.MaxSize)
-	if g.Desired != nil {
-		d.Set("replicas", have.Desired, *g.Desired)
-	}
+	d.Set("replicas", have.Desired, g.capacity(have))
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(g.Subnets))
 	d.Set("launchTemplate", have.Template, g.template())
 	d.Set("mixedInstancesPolicy", have.Mixed, g.mixedInstances())
@@ -336,10 +334,7 @@ func (g *Group) scalingSuspended() bool {
 
 // Launches implements ec2.Launcher. Of several instance types, it returns the first one.
 func (g *Group) Launches(have graph.State) []ec2.Launch {
-	n := g.initial()
-	if s, ok := have.(*GroupState); ok && s != nil {
-		n -= int32(len(s.Instances)) //nolint:gosec // a group has a few thousand machines at most
-	}
+	n := g.added(have)
 	if n <= 0 || g.Content == nil {
 		return nil
 	}
@@ -370,6 +365,25 @@ func (g *Group) initial() int32 {
 		return *g.Initial
 	}
 	return g.Spec.MinSize
+}
+
+// capacity returns the desired capacity of the group after a run. That of an autoscaler stays, unless it is outside of new bounds: Auto
+// Scaling then moves it to the bound (MinSize, MaxSize of UpdateAutoScalingGroup, API reference).
+func (g *Group) capacity(have *GroupState) int32 {
+	if g.Desired != nil || have == nil || have.ID == "" {
+		return g.initial()
+	}
+	return min(max(have.Desired, g.Spec.MinSize), g.Spec.MaxSize)
+}
+
+// added returns how many machines a run adds to the group.
+func (g *Group) added(have graph.State) int32 {
+	s, _ := have.(*GroupState)
+	n := g.capacity(s)
+	if s != nil {
+		n -= int32(len(s.Instances)) //nolint:gosec // a group has a few thousand machines at most
+	}
+	return max(n, 0)
 }
 
 // Create implements graph.Creator. The state it returns has no machines and no suspended

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -29,7 +30,7 @@ func (g *Group) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal st
 // Check implements graph.Checked: Auto Scaling refuses instance types that do not exist, or that have
 // another architecture than the image of the launch template. Machines that fetch their boot data need a way to do so.
 func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if g.Content != nil && g.Content.StoredAs() != "" && g.wants() > 0 {
+	if g.Content != nil && g.Content.StoredAs() != "" && g.initial() > 0 {
 		for _, s := range g.Subnets {
 			if refusal, err = ec2.NoWayOut(ctx, c, s, nil); refusal != "" || err != nil {
 				return refusal, err
@@ -47,26 +48,12 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 
 // checkReservation looks at the capacity reservation in which the machines are launched.
 func (g *Group) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	return g.Content.CheckReservation(ctx, c, g.Subnets, g.wants() > 0)
-}
-
-// wants is how many machines a new group has.
-func (g *Group) wants() int {
-	switch {
-	case g.Desired != nil:
-		return int(*g.Desired)
-	case g.Initial != nil:
-		return int(*g.Initial)
-	}
-	return int(g.Spec.MinSize)
+	return g.Content.CheckReservation(ctx, c, g.Subnets, g.initial() > 0)
 }
 
 // Addresses implements ec2.AddressUser.
-func (g *Group) Addresses(s plan.Step) ec2.AddressUse {
-	if s.Action != plan.Create {
-		return ec2.AddressUse{}
-	}
-	return ec2.AddressUse{Subnets: g.Subnets, Takes: g.wants()}
+func (g *Group) Addresses(_ plan.Step, have graph.State) ec2.AddressUse {
+	return ec2.AddressUse{Subnets: g.Subnets, Takes: int(g.added(have))}
 }
 
 func (g *Group) checkOverrides(ctx context.Context, c *cloud.Clients) (refusal string, err error) {

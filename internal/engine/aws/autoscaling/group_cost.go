@@ -22,15 +22,11 @@ func (g *Group) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (no
 	if g.Content == nil {
 		return nil, nil, nil
 	}
-	n := g.Spec.MinSize
-	if s, ok := have.(*GroupState); ok && s != nil {
-		n = max(n, s.Desired)
+	s, _ := have.(*GroupState)
+	if s != nil {
 		now = g.items(g.Content.Server(g.Template), int(s.Desired))
 	}
-	if g.Desired != nil {
-		n = *g.Desired
-	}
-	return now, g.items(g.Content.Server(nil), int(n)), nil
+	return now, g.items(g.Content.Server(nil), int(g.capacity(s))), nil
 }
 
 // items returns what n machines of the group cost.

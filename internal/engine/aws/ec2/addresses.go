@@ -17,8 +17,8 @@ type AddressUse struct {
 // AddressUser is implemented by resources with network interfaces.
 type AddressUser interface {
 	// Addresses returns the IPv4 addresses that EC2 allocates when the step is carried out. The step creates or updates
-	// the resource.
-	Addresses(s plan.Step) AddressUse
+	// the resource; have is its last observed state.
+	Addresses(s plan.Step, have graph.State) AddressUse
 }
 
 // reservedAddresses is how many addresses of a subnet AWS keeps: the first four and the last ("Subnet CIDR blocks",
@@ -42,7 +42,7 @@ func FreeAddresses(subnet *graph.Ref[SubnetState]) (free int, limited bool) {
 }
 
 // Addresses implements AddressUser.
-func (i *Instance) Addresses(s plan.Step) AddressUse {
+func (i *Instance) Addresses(s plan.Step, _ graph.State) AddressUse {
 	if s.Action != plan.Create || i.Subnet == nil || len(i.Spec.NetworkInterfaces) > 0 {
 		return AddressUse{}
 	}
@@ -50,7 +50,7 @@ func (i *Instance) Addresses(s plan.Step) AddressUse {
 }
 
 // Addresses implements AddressUser.
-func (g *NATGateway) Addresses(s plan.Step) AddressUse {
+func (g *NATGateway) Addresses(s plan.Step, _ graph.State) AddressUse {
 	if s.Action != plan.Create {
 		return AddressUse{}
 	}

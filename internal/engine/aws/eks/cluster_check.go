@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -122,7 +123,7 @@ func (k *Cluster) checkZones(ctx context.Context, c *cloud.Clients) (refusal str
 
 // Addresses implements ec2.AddressUser: "Subnet requirements for clusters" and "Update existing cluster to new
 // Kubernetes version" in the EKS user guide.
-func (k *Cluster) Addresses(s plan.Step) ec2.AddressUse {
+func (k *Cluster) Addresses(s plan.Step, _ graph.State) ec2.AddressUse {
 	const creates, upgrades = 6, 5
 	switch {
 	case s.Action == plan.Create:

@@ -101,22 +101,19 @@ const (
 // Costs implements cost.Desired: what the desired number of nodes costs. Of several instance
 // types, it is the first one.
 func (g *NodeGroup) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
-	n := g.Desired
-	if s, ok := have.(*NodeGroupState); ok && s != nil {
+	s, _ := have.(*NodeGroupState)
+	if s != nil {
 		server := s.server()
 		if g.Content != nil {
 			server = g.server(g.Content.Server(g.Template))
 		}
 		now = server.All(int(s.Desired))
-		if g.KeepDesired {
-			n = min(max(s.Desired, g.MinSize), g.MaxSize)
-		}
 	}
 	var launched cost.Server
 	if g.Content != nil {
 		launched = g.Content.Server(nil)
 	}
-	return now, g.server(launched).All(int(n)), nil
+	return now, g.server(launched).All(int(g.capacity(s))), nil
 }
 
 // server returns a node, from what the launch template has.

@@ -132,7 +132,7 @@ var (
 	_ graph.Managed[NodeGroupState]  = (*NodeGroup)(nil)
 	_ graph.Timed                    = (*NodeGroup)(nil)
 	_ graph.UpdateTimed              = (*NodeGroup)(nil)
-	_ graph.TimeLimited              = (*NodeGroup)(nil)
+	_ graph.TimeLimited              = NodeGroupState{}
 	_ graph.Follower[NodeGroupState] = (*NodeGroup)(nil)
 	_ graph.Failing                  = NodeGroupState{}
 )
@@ -168,12 +168,12 @@ func (g *NodeGroup) UpdateTakes(d plan.Diff) time.Duration {
 // TimeLimit implements graph.TimeLimited: EKS replaces as many nodes at a time as may be
 // unavailable, and each may take 15 minutes to drain ("Managed node group update behavior",
 // EKS user guide). After 21 to 23 minutes it reports that new nodes do not join.
-func (g *NodeGroup) TimeLimit() time.Duration {
-	atATime := max(g.MaxUnavailable, 1)
-	if g.MaxUnavailablePercentage > 0 {
-		atATime = max(g.Desired*g.MaxUnavailablePercentage/100, 1)
+func (s NodeGroupState) TimeLimit() time.Duration {
+	atATime := max(s.MaxUnavailable, 1)
+	if s.MaxUnavailablePercentage > 0 {
+		atATime = max(s.Desired*s.MaxUnavailablePercentage/100, 1)
 	}
-	return max(time.Hour, time.Duration((g.Desired+atATime-1)/atATime)*nodeReplaceTime)
+	return max(time.Hour, time.Duration((s.Desired+atATime-1)/atATime)*nodeReplaceTime)
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.
@@ -313,9 +313,7 @@ func (g *NodeGroup) diffVersion(have *NodeGroupState, d *plan.Diff) {
 func (g *NodeGroup) diffConfig(have *NodeGroupState, d *plan.Diff) {
 	d.Set("scaling.minSize", have.MinSize, g.MinSize)
 	d.Set("scaling.maxSize", have.MaxSize, g.MaxSize)
-	if !g.KeepDesired {
-		d.Set("scaling.desiredSize", have.Desired, g.Desired)
-	}
+	d.Set("scaling.desiredSize", have.Desired, g.capacity(have))
 	d.Set("updateConfig", unavailable(have.MaxUnavailable, have.MaxUnavailablePercentage), unavailable(g.MaxUnavailable, g.MaxUnavailablePercentage))
 	if g.Strategy != "" {
 		d.Set("updateStrategy", have.Strategy, g.Strategy)
@@ -456,11 +454,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d plan.Diff) *eks.UpdateNodegroupConfigInput {
 	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
 	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
-		desired := g.Desired
-		if g.KeepDesired {
-			desired = min(max(have.Desired, g.MinSize), g.MaxSize)
-		}
-		in.ScalingConfig = g.scaling(desired)
+		in.ScalingConfig = g.scaling(g.capacity(have))
 	}
 	if d.Has("updateConfig", "updateStrategy") {
 		in.UpdateConfig = g.updateConfig()
@@ -522,17 +516,32 @@ const (
 	nodeReplaceTime     = 20 * time.Minute // at most, with its drain
 )
 
+// capacity returns how many nodes the group has after a run. The number of an autoscaler stays, unless it is outside of new bounds.
+func (g *NodeGroup) capacity(have *NodeGroupState) int32 {
+	if !g.KeepDesired || have == nil || have.ID == "" {
+		return g.Desired
+	}
+	return min(max(have.Desired, g.MinSize), g.MaxSize)
+}
+
+// added returns how many nodes a run adds to the group.
+func (g *NodeGroup) added(have graph.State) int32 {
+	s, _ := have.(*NodeGroupState)
+	n := g.capacity(s)
+	if s != nil {
+		n -= s.Desired
+	}
+	return max(n, 0)
+}
+
 // DefaultNodeType is the instance type of a node group that names none (instanceTypes of CreateNodegroup, EKS API reference).
 const DefaultNodeType = "t3.medium"
 
 // Launches implements ec2.Launcher. Of several instance types, it returns the first one.
 func (g *NodeGroup) Launches(have graph.State) []ec2.Launch {
-	n := g.Desired
-	if s, ok := have.(*NodeGroupState); ok && s != nil {
-		n -= s.Desired
-	}
+	n := g.added(have)
 	switch {
-	case n <= 0, g.Capacity == string(types.CapacityTypesCapacityBlock): // it counts against no quota
+	case n == 0, g.Capacity == string(types.CapacityTypesCapacityBlock): // it counts against no quota
 		return nil
 	case len(g.InstanceTypes) > 0:
 		return []ec2.Launch{{Type: g.InstanceTypes[0], Spot: g.Capacity == "SPOT", Count: int(n)}}

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -60,11 +61,8 @@ func (g *NodeGroup) checkSubnets(ctx context.Context, c *cloud.Clients) (refusal
 }
 
 // Addresses implements ec2.AddressUser.
-func (g *NodeGroup) Addresses(s plan.Step) ec2.AddressUse {
-	if s.Action != plan.Create {
-		return ec2.AddressUse{}
-	}
-	return ec2.AddressUse{Subnets: g.Subnets, Takes: int(g.Desired)}
+func (g *NodeGroup) Addresses(_ plan.Step, have graph.State) ec2.AddressUse {
+	return ec2.AddressUse{Subnets: g.Subnets, Takes: int(g.added(have))}
 }
 
 // checkKey looks for the key pair for SSH.

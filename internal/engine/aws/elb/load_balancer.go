@@ -152,10 +152,14 @@ func sameZone(subnets []*graph.Ref[ec2.SubnetState]) string {
 const leastFree = 8
 
 // Addresses implements ec2.AddressUser.
-func (l *LoadBalancer) Addresses(s plan.Step) ec2.AddressUse { return addresses(s, l.Subnets) }
+func (l *LoadBalancer) Addresses(s plan.Step, _ graph.State) ec2.AddressUse {
+	return addresses(s, l.Subnets)
+}
 
 // Addresses implements ec2.AddressUser.
-func (l *ClassicLoadBalancer) Addresses(s plan.Step) ec2.AddressUse { return addresses(s, l.Subnets) }
+func (l *ClassicLoadBalancer) Addresses(s plan.Step, _ graph.State) ec2.AddressUse {
+	return addresses(s, l.Subnets)
+}
 
 func addresses(s plan.Step, subnets []*graph.Ref[ec2.SubnetState]) ec2.AddressUse {
 	if s.Action != plan.Create {

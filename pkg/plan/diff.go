@@ -119,14 +119,15 @@ func (d Diff) Has(fields ...string) bool {
 }
 
 // HasTags reports whether a tag differs.
-func (d Diff) HasTags() bool { return slices.ContainsFunc(d, Change.isTag) }
+func (d Diff) HasTags() bool { return slices.ContainsFunc(d, Change.IsTag) }
 
 // OnlyTags reports whether there are differences, and all of them are tags. AWS changes tags at once.
 func (d Diff) OnlyTags() bool {
-	return len(d) > 0 && !slices.ContainsFunc(d, func(c Change) bool { return !c.isTag() })
+	return len(d) > 0 && !slices.ContainsFunc(d, func(c Change) bool { return !c.IsTag() })
 }
 
-func (c Change) isTag() bool { return len(c.Field) > 4 && c.Field[:4] == "tag " }
+// IsTag reports whether the change is that of a tag.
+func (c Change) IsTag() bool { return len(c.Field) > 4 && c.Field[:4] == "tag " }
 
 // Added lists the lines that are missing, of a field compared with Lines.
 func (d Diff) Added(field string) (out []string) {

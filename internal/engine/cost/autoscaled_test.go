@@ -24,7 +24,9 @@ func TestBoundsOfAutoscaledPools(t *testing.T) {
 	}{
 		enginetest.MachinePool: {
 			"auto-scaling-group/machine-pool-mp-0", "replicas",
-			func(p *manifest.Pool, least, most int32) { p.Scaling.Spec.MinSize, p.Scaling.Spec.MaxSize = least, most },
+			func(p *manifest.Pool, least, most int32) {
+				p.Scaling.Spec.MinSize, p.Scaling.Spec.MaxSize = least, most
+			},
 			func(s *awssim.State, n int32) { s.AutoScaling.Groups["machine-pool-mp-0"].Desired = n },
 		},
 		enginetest.EKSSmall: {

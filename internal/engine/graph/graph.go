@@ -162,6 +162,8 @@ type UpdateTimed interface {
 	// UpdateTakes returns how long AWS usually takes for the update that is made first for
 	// these differences.
 	UpdateTakes(d plan.Diff) time.Duration
+	// UpdatesTake returns how long AWS usually takes for all updates that close these differences, one after the other. The resource exists.
+	UpdatesTake(have State, d plan.Diff) time.Duration
 }
 
 // Finishing is implemented by a state in which AWS tells how the last Update has ended.
@@ -462,6 +464,15 @@ func lasts(n Resource) time.Duration {
 	create, remove := n.Takes()
 	if n.deletion() != nil {
 		return remove + create
+	}
+	if have := n.Observed(); have != nil && n.Role().creates() {
+		d := n.differences()
+		if u, is := n.Desired().(UpdateTimed); is {
+			return u.UpdatesTake(have, d)
+		}
+		if d.OnlyTags() {
+			return 0
+		}
 	}
 	return create
 }

@@ -42,6 +42,7 @@ type Resource interface {
 	lingersSince() time.Time
 	deletion() State
 	wasWritten() bool
+	differences() plan.Diff
 	plan(ctx context.Context, x *Executor, deep depth) (plan.Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
@@ -162,6 +163,9 @@ func (n *resource) Takes() (create, remove time.Duration) {
 	}
 	return create, remove
 }
+
+// differences lists what the last observed state lacks.
+func (n *resource) differences() plan.Diff { return n.behaviour.diff(n.state()) }
 
 // Wanted implements Resource.
 func (n *resource) Wanted() plan.Diff {

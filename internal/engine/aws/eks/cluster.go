@@ -565,14 +565,8 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 
 // updateFirst makes the call for the first difference.
 func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff) (*types.Update, error) {
-	switch {
-	case e.configuresFirst(d):
-		out, err := c.EKS.UpdateClusterConfig(ctx, e.configUpdate(d))
-		if err != nil {
-			return nil, err
-		}
-		return out.Update, nil
-	case d.Has("version"):
+	switch fields := e.first(d); {
+	case slices.Contains(fields, "version"):
 		out, err := c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{
 			Name: &e.Name, Version: aws.String(nextValue(d, "version")), Force: e.ForceUpgrade,
 		})
@@ -580,42 +574,52 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff
 			return nil, err
 		}
 		return out.Update, nil
+	case slices.Contains(fields, "encryptionKey"):
+		out, err := c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
+		if err != nil {
+			return nil, err
+		}
+		return out.Update, nil
+	default:
+		out, err := c.EKS.UpdateClusterConfig(ctx, e.configUpdate(fields, d))
+		if err != nil {
+			return nil, err
+		}
+		return out.Update, nil
 	}
-	out, err := c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
-	if err != nil {
-		return nil, err
-	}
-	return out.Update, nil
 }
 
-// configUpdate returns the request for the first of configFields that is different.
-func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
+// configUpdate returns the request that changes some fields: one of configGroups, or the upgrade policy.
+func (e *Cluster) configUpdate(fields []string, d plan.Diff) *eks.UpdateClusterConfigInput {
 	in := &eks.UpdateClusterConfigInput{Name: &e.Name}
-	switch {
-	case d.Has("subnet", "securityGroup"): // not together with another change
+	if len(fields) == 0 {
+		return in
+	}
+	switch fields[0] {
+	case "subnet":
 		in.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
-	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
+	case "endpointAccess.public":
 		public, private := e.access()
 		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: &public, EndpointPrivateAccess: &private, PublicAccessCidrs: e.PublicBlocks()}
 		if e.publicToAll() {
 			in.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
 		}
-	case d.Has("authenticationMode"):
+	case "authenticationMode":
 		in.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
-	case d.Has("deletionProtection"):
+	case "deletionProtection":
 		in.DeletionProtection = e.DeletionProtection
-	case d.Has("zonalShift"):
+	case "zonalShift":
 		in.ZonalShiftConfig = e.zonalShift()
-	case d.Has("controlPlaneTier"):
+	case "controlPlaneTier":
 		in.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
-	case d.Has("remoteNodeNetwork", "remotePodNetwork"):
+	case "remoteNodeNetwork":
 		in.RemoteNetworkConfig = e.Remote.request()
-	case d.Has("autoMode", "nodePool"):
+	case "autoMode":
 		in.ComputeConfig, in.StorageConfig = e.Auto.compute(), e.Auto.storage()
 		in.KubernetesNetworkConfig = &types.KubernetesNetworkConfigRequest{ElasticLoadBalancing: e.Auto.loadBalancing()}
-	case d.Has("logging"):
+	case "logging":
 		in.Logging = logging(d.Added("logging"), d.Removed("logging"))
-	case d.Has("upgradePolicy"):
+	case "upgradePolicy":
 		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	}
 	return in
@@ -654,39 +658,88 @@ const (
 	clusterUpgradeTime = 9 * time.Minute
 	clusterConfigTime  = 2 * time.Minute
 	clusterDeleteTime  = 3 * time.Minute
+
+	clusterEncryptionTime = 15 * time.Minute
 )
 
 // UpdateTakes implements graph.UpdateTimed.
 func (e *Cluster) UpdateTakes(d plan.Diff) time.Duration {
-	if d.HasTags() || !d.Has("version", "encryptionKey") || e.configuresFirst(d) {
+	switch fields := e.first(d); {
+	case d.HasTags():
 		return clusterConfigTime
+	case slices.Contains(fields, "version"):
+		return clusterUpgradeTime
+	case slices.Contains(fields, "encryptionKey"):
+		return clusterEncryptionTime
 	}
-	return clusterUpgradeTime
+	return clusterConfigTime
 }
 
-// configuresFirst reports whether the next call is UpdateClusterConfig. The upgrade policy STANDARD comes after an
+// UpdatesTake implements graph.UpdateTimed. An update that somebody else has started comes first.
+func (e *Cluster) UpdatesTake(have graph.State, d plan.Diff) (all time.Duration) {
+	if s, _ := have.(*ClusterState); d.Has("status") && s != nil {
+		all = clusterConfigTime
+		switch {
+		case s.Status == string(types.ClusterStatusCreating):
+			all = clusterCreateTime
+		case s.ongoing.version != "":
+			all = clusterUpgradeTime
+		}
+	}
+	for d = slices.DeleteFunc(slices.Clone(d), plan.Change.IsTag); ; {
+		fields := e.first(d)
+		if fields == nil {
+			return all
+		}
+		all += e.UpdateTakes(d)
+		d = without(d, fields)
+	}
+}
+
+// without returns the differences that an update of these fields leaves. EKS changes a version, and the authentication mode, step by step.
+func without(d plan.Diff, fields []string) (left plan.Diff) {
+	first := true
+	for _, c := range d {
+		steps := c.Field == "version" || c.Field == "authenticationMode"
+		if !slices.Contains(fields, c.Field) || steps && !first {
+			left = append(left, c)
+			continue
+		}
+		first = false
+	}
+	return left
+}
+
+// first returns the fields that the next update changes; nil for none. The upgrade policy STANDARD comes after an
 // upgrade: EKS does not take it for a version in extended support.
-func (e *Cluster) configuresFirst(d plan.Diff) bool {
-	return d.Has(configFields()...) || d.Has("upgradePolicy") && (e.Support != string(types.SupportTypeStandard) || !d.Has("version"))
+func (e *Cluster) first(d plan.Diff) []string {
+	groups := configGroups()
+	policy, version := []string{"upgradePolicy"}, []string{"version"}
+	if e.Support == string(types.SupportTypeStandard) {
+		groups = append(groups, version, policy)
+	} else {
+		groups = append(groups, policy, version)
+	}
+	for _, fields := range append(groups, []string{"encryptionKey"}) {
+		if d.Has(fields...) {
+			return fields
+		}
+	}
+	return nil
 }
 
-// configFields are the fields that UpdateClusterConfig changes, which comes before an upgrade.
-func configFields() []string {
-	return []string{
-		"subnet",
-		"securityGroup",
-		"endpointAccess.public",
-		"endpointAccess.private",
-		"endpointAccess.publicCIDRs",
-		"authenticationMode",
-		"deletionProtection",
-		"zonalShift",
-		"controlPlaneTier",
-		"remoteNodeNetwork",
-		"remotePodNetwork",
-		"autoMode",
-		"nodePool",
-		"logging",
+// configGroups are the fields that each call of UpdateClusterConfig changes, in the order of the calls, which come before an upgrade.
+func configGroups() [][]string {
+	return [][]string{
+		{"subnet", "securityGroup"}, // not together with another change
+		{"endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"},
+		{"authenticationMode"},
+		{"deletionProtection"},
+		{"zonalShift"},
+		{"controlPlaneTier"},
+		{"remoteNodeNetwork", "remotePodNetwork"},
+		{"autoMode", "nodePool"},
+		{"logging"},
 	}
 }
 

@@ -74,6 +74,47 @@ func TestEKSUpgrade(t *testing.T) {
 	})
 }
 
+// EKS makes one update of a cluster or a node group after the other. A plan expects the time of all of them.
+func TestTimeOfEKSUpdates(t *testing.T) {
+	const addon, nodes = time.Minute, 2 * 3 * time.Minute // an add-on is updated before the nodes, which are replaced one by one
+	const nodeJoins = 100 * time.Second                   // the simulated EKS ends an update when the last node boots
+	for name, x := range map[string]struct {
+		from int
+		edit func(*manifest.Cluster)
+		want time.Duration
+	}{
+		"two versions": {32, nil, 2*9*time.Minute + addon + 2*nodes},
+		"one version":  {33, nil, 9*time.Minute + addon + nodes},
+		"tags":         {34, func(m *manifest.Cluster) { m.EKS.ControlPlane.Spec.AdditionalTags = infrav1.Tags{"team": "a"} }, 0},
+		"logs": {34, func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Logging.Audit = !m.EKS.ControlPlane.Spec.Logging.Audit
+		}, 2 * time.Minute},
+		"a version and two settings": {33, func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Logging.Audit = !m.EKS.ControlPlane.Spec.Logging.Audit
+			m.EKS.ControlPlane.Spec.EndpointAccess.PublicCIDRs = []*string{new("192.0.2.0/24"), new("198.51.100.0/24")}
+		}, 2*2*time.Minute + 9*time.Minute + addon + nodes},
+		"labels of nodes": {34, func(m *manifest.Cluster) { m.Pools[0].Managed.Spec.Labels = map[string]string{"a": "b"} }, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := enginetest.OfVersion(t, x.from), enginetest.OfVersion(t, 34)
+			if x.edit != nil {
+				x.edit(after)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, before)
+				enginetest.MustApply(t, before, a)
+				p := enginetest.MustPlan(t, after, a)
+				require.Equal(t, x.want, p.Expected, "%v", enginetest.Done(p))
+				began := time.Now()
+				enginetest.MustApply(t, after, a)
+				took := time.Since(began)
+				require.GreaterOrEqual(t, took, x.want)
+				require.LessOrEqual(t, took, x.want+nodeJoins)
+			})
+		})
+	}
+}
+
 // A pinned release of the nodes' image is requested with the last minor version: EKS does not
 // go back from the newest one.
 func TestEKSUpgradePinned(t *testing.T) {

@@ -165,15 +165,58 @@ func (g *NodeGroup) UpdateTakes(d plan.Diff) time.Duration {
 	return nodeGroupConfigTime
 }
 
-// TimeLimit implements graph.TimeLimited: EKS replaces as many nodes at a time as may be
-// unavailable, and each may take 15 minutes to drain ("Managed node group update behavior",
-// EKS user guide). After 21 to 23 minutes it reports that new nodes do not join.
-func (s NodeGroupState) TimeLimit() time.Duration {
+// UpdatesTake implements graph.UpdateTimed. EKS replaces as many nodes at a time as may be unavailable.
+func (g *NodeGroup) UpdatesTake(have graph.State, d plan.Diff) (all time.Duration) {
+	s, _ := have.(*NodeGroupState)
+	switch {
+	case s == nil:
+		return 0
+	case d.Has("status") && s.Failure() != "":
+		return nodeGroupDeleteTime + nodeGroupCreateTime
+	case d.Has("status") && s.Status == string(types.NodegroupStatusCreating):
+		all = nodeGroupCreateTime
+	case d.Has("status") && s.ongoing.version != "":
+		all = s.rounds() * nodeGroupCreateTime
+	}
+	versions := 0
+	for _, c := range d {
+		if c.Field == "version" {
+			versions++
+		}
+	}
+	if d.Has("releaseVersion", "launchTemplate.version") { // together with a version
+		versions = max(versions, 1)
+	}
+	all += time.Duration(versions) * s.rounds() * nodeGroupCreateTime
+	switch {
+	case g.added(s) > 0:
+		all += nodeGroupResizes
+	case slices.ContainsFunc(d, changesConfig):
+		all += nodeGroupConfigTime
+	}
+	return all
+}
+
+// changesConfig reports whether UpdateNodegroupConfig makes a change.
+func changesConfig(c plan.Change) bool {
+	field, _, _ := strings.Cut(c.Field, ".")
+	return slices.Contains([]string{"scaling", "updateConfig", "updateStrategy", "nodeRepair", "label", "taint"}, field)
+}
+
+// rounds returns how often an update replaces as many nodes as may be unavailable.
+func (s NodeGroupState) rounds() time.Duration {
 	atATime := max(s.MaxUnavailable, 1)
 	if s.MaxUnavailablePercentage > 0 {
 		atATime = max(s.Desired*s.MaxUnavailablePercentage/100, 1)
 	}
-	return max(time.Hour, time.Duration((s.Desired+atATime-1)/atATime)*nodeReplaceTime)
+	return time.Duration(max(1, (s.Desired+atATime-1)/atATime))
+}
+
+// TimeLimit implements graph.TimeLimited: EKS replaces as many nodes at a time as may be
+// unavailable, and each may take 15 minutes to drain ("Managed node group update behavior",
+// EKS user guide). After 21 to 23 minutes it reports that new nodes do not join.
+func (s NodeGroupState) TimeLimit() time.Duration {
+	return max(time.Hour, s.rounds()*nodeReplaceTime)
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.

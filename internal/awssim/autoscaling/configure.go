@@ -39,6 +39,9 @@ func (svc *Service) configure(g *Group, in autoscaling.UpdateAutoScalingGroupInp
 		}
 		g.Policies = in.TerminationPolicies
 	}
+	if in.LaunchTemplate == nil && in.MixedInstancesPolicy == nil && in.VPCZoneIdentifier == nil {
+		return nil
+	}
 	return svc.dryRun(g)
 }
 
@@ -215,7 +218,8 @@ func (svc *Service) checkMixed(m *types.MixedInstancesPolicy) error {
 }
 
 // dryRun validates what a group would launch in its first subnet, as Auto Scaling does
-// when a group is created or updated.
+// when a request names a launch template ("are checked when an Auto Scaling group is created or
+// updated using a launch template": "Launch template support", Amazon EC2 Auto Scaling user guide).
 func (svc *Service) dryRun(g *Group) error {
 	t := svc.ec2.LaunchTemplate(g.Template.ID)
 	if t == nil || t.Version(g.Template.Version) == nil {

@@ -43,7 +43,7 @@ func (p *planning) warnOfKeyReaders(ctx context.Context) {
 		if !is || n.ID().Kind() != ec2.InstanceProfileKind {
 			continue
 		}
-		arn, err := ec2.RoleOfProfile(ctx, p.Cloud, string(*profile))
+		arn, err := ec2.RoleOfProfile(ctx, p.Cloud, profile.Name)
 		if err != nil || arn == "" {
 			continue
 		}

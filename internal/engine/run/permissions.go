@@ -93,7 +93,7 @@ func (p *planning) passedRoles(ctx context.Context) (needs []permission.Need) {
 			if !launches || n.ID().Kind() != ec2.InstanceProfileKind {
 				continue
 			}
-			need.Resource, _ = ec2.RoleOfProfile(ctx, p.Cloud, string(*have))
+			need.Resource, _ = ec2.RoleOfProfile(ctx, p.Cloud, have.Name)
 			need.PassedTo, need.Sid, need.Step = "ec2.amazonaws.com", "MachineRoles", machine
 			if p.Cluster.Manifest.Partition() == "aws-cn" {
 				need.PassedTo += ".cn"

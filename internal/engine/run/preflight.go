@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -34,6 +35,7 @@ func (p *planning) preflight(ctx context.Context) error {
 	reasons = append(reasons, p.refusals(ctx)...)
 	reasons = append(reasons, p.refusedParts(ctx)...)
 	p.warnOfDoubts(ctx)
+	p.warnOfAbsent(reasons)
 	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
 	for _, reason := range quota.Placements(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan) {
@@ -143,6 +145,18 @@ func (p *planning) warnOfDoubts(ctx context.Context) {
 			}
 			told[at+w] = true
 		}
+	}
+}
+
+// warnOfAbsent names what machines of pools do not start with any more, unless the plan is refused because of it: a pool also launches machines
+// by itself.
+func (p *planning) warnOfAbsent(reasons []error) {
+	for _, r := range p.Built.Resources() {
+		s, is := r.Observed().(ec2.Absentee)
+		if !is || s.Absent() == "" || slices.ContainsFunc(reasons, func(err error) bool { return strings.Contains(err.Error(), s.Absent()) }) {
+			continue
+		}
+		p.Warn("%s: %s: machines run on without it, and no other one starts, also if the pool replaces or adds one by itself", r.Origin(), s.Absent())
 	}
 }
 

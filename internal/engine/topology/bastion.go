@@ -41,7 +41,7 @@ func addBastion(g *graph.Graph, in inputs, net network, groups securityGroups) b
 		i.Image = graph.Use(g, "image/bastion", image, in.infra("spec.bastion.ami"))
 		i.Boot = &bootdata.Data{Plain: bastionScript}
 		i.Typed = in.spec.Bastion.InstanceType != ""
-		i.Needed = append(i.Needed, addKeyPair(g, in, group{specAt: in.m.InfraObject(), specPath: "spec"}, i.Key)...)
+		i.Needed = append(i.Needed, addKeyPair(g, in, group{specAt: in.m.InfraObject(), specPath: "spec"}, i.Key, nil)...)
 	}
 	graph.Add(g, "bastion", i, in.infra("spec.bastion"))
 	return true

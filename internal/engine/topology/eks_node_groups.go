@@ -138,7 +138,7 @@ func addNodeTemplate(g *graph.Graph, in inputs, p platform, pool manifest.Pool, 
 	}
 	t := newLaunchTemplate(g, in, p, x, pool)
 	if rules.OwnImage(pool.Managed) {
-		image, err := addImage(g, in, x)
+		image, err := addImage(g, in, x, t)
 		if err != nil {
 			return err
 		}

@@ -20,10 +20,10 @@ const (
 )
 
 // addImage adds the lookup of a group's image: the one the manifest names, or the
-// newest whose name matches the lookup format.
-func addImage(g *graph.Graph, in inputs, x group) (*graph.Ref[ec2.ImageState], error) {
+// newest whose name matches the lookup format. of is the launch template of a pool; nil for a machine.
+func addImage(g *graph.Graph, in inputs, x group, of *ec2.LaunchTemplate) (*graph.Ref[ec2.ImageState], error) {
 	if id := x.spec.AMI.ID; id != nil && *id != "" {
-		return addGivenImage(g, in, x, *id), nil
+		return addGivenImage(g, in, x, *id, of), nil
 	}
 	lookUp := x.spec.ImageLookupFormat + x.spec.ImageLookupOrg + x.spec.ImageLookupBaseOS +
 		in.spec.ImageLookupFormat + in.spec.ImageLookupOrg + in.spec.ImageLookupBaseOS
@@ -67,7 +67,7 @@ func (in inputs) architecture(x group) string {
 
 // addGivenImage adds the lookup of an image that the manifest names. It checks the
 // architecture, so each architecture has its own lookup.
-func addGivenImage(g *graph.Graph, in inputs, x group, image string) *graph.Ref[ec2.ImageState] {
+func addGivenImage(g *graph.Graph, in inputs, x group, image string, of *ec2.LaunchTemplate) *graph.Ref[ec2.ImageState] {
 	id, kind := plan.ID("image/"+image), in.inv.Types[x.spec.InstanceType]
 	arch := kind.Architecture
 	if kind.VCPUs == 0 {
@@ -76,7 +76,11 @@ func addGivenImage(g *graph.Graph, in inputs, x group, image string) *graph.Ref[
 	if arch == "arm64" {
 		id += "/arm64"
 	}
-	return lookup(g, in, id, ec2.ImageFor(image, x.spec.InstanceType, arch), x.specAt, x.specPath+".ami.id")
+	find := ec2.ImageFor(image, x.spec.InstanceType, arch)
+	if of != nil {
+		find = ec2.Kept(of, find, of.KeptImage(image))
+	}
+	return lookup(g, in, id, find, x.specAt, x.specPath+".ami.id")
 }
 
 // addEKSImage adds the lookup of the image that EKS recommends.

@@ -217,8 +217,8 @@ func lookupInVPC[S graph.State](g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VP
 	return lookup(g, in, id, find, at, path, graph.With(graph.On(vpc)))
 }
 
-// addKeyPair adds the lookup of a key pair.
-func addKeyPair(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
+// addKeyPair adds the lookup of a key pair. of is the launch template of a pool; nil for a machine.
+func addKeyPair(g *graph.Graph, in inputs, x group, name string, of *ec2.LaunchTemplate) []graph.Edge {
 	if name == "" {
 		return nil
 	}
@@ -226,13 +226,21 @@ func addKeyPair(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
 	if _, inherited := in.m.KeyPair(x.spec.SSHKeyName); inherited {
 		at, path = in.m.InfraObject(), "spec.sshKeyName"
 	}
-	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, in.keyNames()), at, path))
+	find := ec2.KeyPairByName(name, in.keyNames())
+	if of != nil {
+		find = ec2.Kept(of, find, ec2.KeptKey(name))
+	}
+	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), find, at, path))
 }
 
-// addProfile adds the lookup of an instance profile.
-func addProfile(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
+// addProfile adds the lookup of an instance profile. of is the launch template of a pool; nil for a machine.
+func addProfile(g *graph.Graph, in inputs, x group, name string, of *ec2.LaunchTemplate) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, in, plan.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
+	find := ec2.InstanceProfileByName(name)
+	if of != nil {
+		find = ec2.Kept(of, find, ec2.KeptProfile(name))
+	}
+	return graph.Awaits(lookup(g, in, plan.ID("instance-profile/"+name), find, x.specAt, x.specPath+".iamInstanceProfile"))
 }

@@ -125,7 +125,7 @@ func addMachine(g *graph.Graph, in inputs, p platform, x groupPlan, at place, af
 		if err := in.misplaced(p.net, x.group, in.placed(p.net, x.group, r.Subnet, zone)); err != nil {
 			return out, err
 		}
-		if r.Image, err = addImage(g, in, x.group); err != nil {
+		if r.Image, err = addImage(g, in, x.group, nil); err != nil {
 			return out, err
 		}
 		r.Type = in.inv.Types[x.spec.InstanceType]
@@ -136,8 +136,8 @@ func addMachine(g *graph.Graph, in inputs, p platform, x groupPlan, at place, af
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}
 		r.Needed = slices.Concat(
-			addKeyPair(g, in, x.group, r.Key),
-			addProfile(g, in, x.group, x.spec.IAMInstanceProfile),
+			addKeyPair(g, in, x.group, r.Key, nil),
+			addProfile(g, in, x.group, x.spec.IAMInstanceProfile, nil),
 			addPlacementGroup(g, in, x.group),
 		)
 		switch egress := p.net.egress(r.Subnet); {

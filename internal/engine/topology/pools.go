@@ -81,7 +81,7 @@ func addPool(
 	spec := pool.Scaling.Spec
 	from := graph.From(in.m.Origin("AWSMachinePool/"+pool.Scaling.Name, "spec"))
 	content := newLaunchTemplate(g, in, p, x, pool)
-	image, err := addImage(g, in, x)
+	image, err := addImage(g, in, x, content)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func newLaunchTemplate(g *graph.Graph, in inputs, p platform, x group, pool mani
 		InstanceTags: in.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
 	t.Groups, t.EKS = machineSecurityGroups(g, in, p, x)
-	t.Needed = append(addKeyPair(g, in, x, t.Key), addProfile(g, in, x, spec.IamInstanceProfile)...)
+	t.Needed = append(addKeyPair(g, in, x, t.Key, t), addProfile(g, in, x, spec.IamInstanceProfile, t)...)
 	return t
 }
 

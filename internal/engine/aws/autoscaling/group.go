@@ -566,8 +566,11 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 	}
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: &have.ID, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: g.Desired,
-		VPCZoneIdentifier: aws.String(strings.Join(identity.CloudIDs(g.Subnets), ",")), CapacityRebalance: &g.Spec.CapacityRebalance,
-		DefaultCooldown: seconds(orDefault(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(orDefault(g.Spec.DefaultInstanceWarmup.Duration)),
+		CapacityRebalance: &g.Spec.CapacityRebalance,
+		DefaultCooldown:   seconds(orDefault(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(orDefault(g.Spec.DefaultInstanceWarmup.Duration)),
+	}
+	if d.Has("subnet") { // with subnets, Auto Scaling checks whether machines start, also if none will
+		in.VPCZoneIdentifier = aws.String(strings.Join(identity.CloudIDs(g.Subnets), ","))
 	}
 	if d.Has("launchTemplate", "mixedInstancesPolicy") {
 		in.LaunchTemplate, in.MixedInstancesPolicy = g.launchSource()

@@ -37,6 +37,9 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 			}
 		}
 	}
+	if refusal, err = g.checkAbsent(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if refusal, err = g.checkReservation(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
@@ -44,6 +47,26 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		return refusal, err
 	}
 	return g.checkOverrides(ctx, c)
+}
+
+// checkAbsent looks for what machines do not start with, if a run launches some or names the launch template or the subnets.
+func (g *Group) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content == nil {
+		return "", nil
+	}
+	if refusal = ec2.Absent(g.Content.Needs()); refusal == "" {
+		return "", nil
+	}
+	have, err := g.Find(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if d := (plan.Diff{}); have != nil && g.added(have) == 0 {
+		if d = g.Diff(have); !d.Has("machines", "subnet", "launchTemplate", "mixedInstancesPolicy") {
+			return "", nil
+		}
+	}
+	return refusal, nil
 }
 
 // checkReservation looks at the capacity reservation in which the machines are launched.

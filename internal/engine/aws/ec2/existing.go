@@ -114,7 +114,7 @@ func (i *Instance) CheckDeletion(context.Context, *cloud.Clients) (refusal strin
 // Check implements graph.Checked: EC2 does not launch a machine with groups or interfaces that do not
 // exist, or with volumes that do not fit its image.
 func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if refusal := cmp.Or(i.checkVolumes(), i.withoutCredentials(), refusalOf(ctx, c, i.Boot)); refusal != "" {
+	if refusal := cmp.Or(Absent(i.Needs()), i.checkVolumes(), i.withoutCredentials(), refusalOf(ctx, c, i.Boot)); refusal != "" {
 		return refusal, nil
 	}
 	var checks []check
@@ -319,11 +319,23 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	if refusal := cmp.Or(m.windows(), m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot), t.idle()); refusal != "" {
 		return refusal, nil
 	}
-	var checks []check
+	checks := []check{t.checkAbsent}
 	if m.Spec.InstanceType != "" {
 		checks = append(checks, m.checkType)
 	}
 	return firstRefusal(ctx, c, append(checks, m.checkKeys, m.checkReservation, t.checkGroups))
+}
+
+// checkAbsent looks for what machines of a new version do not start with.
+func (t *LaunchTemplate) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal = Absent(t.Needs()); refusal == "" {
+		return "", nil
+	}
+	have, err := t.Find(ctx, c)
+	if err != nil || have != nil && (!t.needsNewVersion(have) || t.keepsMachines(have)) {
+		return "", err
+	}
+	return refusal, nil
 }
 
 // idle says why the nodes of a node group with an AMI of the manifest, and no user data, never join: EKS adds none ("Specifying an AMI" in

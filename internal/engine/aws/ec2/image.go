@@ -28,10 +28,14 @@ type ImageState struct {
 	BootMode             string // legacy-bios, uefi or uefi-preferred; "" for that of the instance type
 	TPM, NoENA           bool   // it needs NitroTPM; it lacks the driver of the Elastic Network Adapter
 	Windows              bool
+	Lost                 string // why no machine starts with it; "" if one does
 }
 
 // CloudID implements graph.State.
 func (s ImageState) CloudID() string { return s.ID }
+
+// Absent implements Absentee.
+func (s ImageState) Absent() string { return s.Lost }
 
 // ImageQuery is the query with which CAPA finds an image when the manifest does not set
 // spec.ami.id (pkg/cloud/services/ec2/ami.go).

@@ -18,7 +18,7 @@ import (
 // lookup assumes that it exists.
 func InstanceProfileByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
-		n := Named(name)
+		n := Named{Name: name}
 		out, err := InstanceProfile(ctx, c, name)
 		switch {
 		case err == nil && len(out.InstanceProfile.Roles) == 0: // RunInstances answers InvalidParameterValue

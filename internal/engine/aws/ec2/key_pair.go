@@ -26,7 +26,7 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 		}
 		for _, k := range out.KeyPairs {
 			if aws.ToString(k.KeyName) == name {
-				n := Named(name)
+				n := Named{Name: name}
 				return &n, nil
 			}
 		}

@@ -59,6 +59,7 @@ type LaunchTemplateState struct {
 	InstanceTags cloud.Tags        // tags of its instances and volumes
 	Description  string            // of the latest version
 	Server       cost.Server       // the machine that the latest version launches
+	Devices      []string          // names of the volumes of the latest version
 }
 
 var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
@@ -124,6 +125,9 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 			continue
 		}
 		s.Content, s.Server = parameterTexts(*v.LaunchTemplateData), templateServer(*v.LaunchTemplateData)
+		for _, m := range v.LaunchTemplateData.BlockDeviceMappings {
+			s.Devices = append(s.Devices, aws.ToString(m.DeviceName))
+		}
 		for _, spec := range v.LaunchTemplateData.TagSpecifications {
 			if spec.ResourceType == types.ResourceTypeInstance {
 				s.InstanceTags = cloud.FromEC2(spec.Tags)

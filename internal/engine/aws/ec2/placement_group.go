@@ -19,7 +19,7 @@ import (
 // permission or in an emulator, the lookup assumes that it exists.
 func PlacementGroupByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
-		n := Named(name)
+		n := Named{Name: name}
 		out, err := placementGroup(ctx, c, name)
 		switch {
 		case err != nil && ctx.Err() == nil:

@@ -24,7 +24,7 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation} {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkAbsent, g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation} {
 		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}
@@ -39,6 +39,21 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return "", nil
 	}
 	return g.checkInstanceTypes(ctx, c)
+}
+
+// checkAbsent looks for what nodes do not start with, if a run launches some.
+func (g *NodeGroup) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content == nil {
+		return "", nil
+	}
+	if refusal = ec2.Absent(g.Content.Needs()); refusal == "" {
+		return "", nil
+	}
+	have, err := g.Find(ctx, c)
+	if err != nil || have != nil && g.added(have) == 0 && !g.Diff(have).Has("version", "releaseVersion", "launchTemplate.version") {
+		return "", err
+	}
+	return refusal, nil
 }
 
 // checkReservation looks at the capacity reservation in which the nodes are launched.

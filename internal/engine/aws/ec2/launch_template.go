@@ -374,11 +374,11 @@ func templatesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Launch
 	}
 	made, err := cloud.Remember(ctx, c, "launch templates made in "+of.Kubernetes, func(ctx context.Context) ([]LaunchTemplateState, error) {
 		p := ec2.NewDescribeLaunchTemplatesPaginator(c.EC2, &ec2.DescribeLaunchTemplatesInput{
-			Filters: []types.Filter{cloud.Filter("tag:"+of.Tag(), cloud.Owned)},
+			Filters: []types.Filter{cloud.Filter("tag-key", of.Tag(), kind.KarpenterClusterTag, kind.OldKarpenterClusterTag)},
 		})
 		return cloud.Pages(ctx, p, func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
 			for _, x := range o.LaunchTemplates {
-				if s := launchTemplateState(x); of.Created(s.Tags) && s.Tags[kind.NodeGroupClusterTag] == "" {
+				if s := launchTemplateState(x); (of.Created(s.Tags) || of.Karpenter(s.Tags)) && s.Tags[kind.NodeGroupClusterTag] == "" {
 					out = append(out, s)
 				}
 			}

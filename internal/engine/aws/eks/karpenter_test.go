@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -28,8 +31,22 @@ const (
 	karpenterNodes   = "eks-karpenter-us-east-1-karpenter-node"
 )
 
-// withKarpenter creates the cluster of the example, and what Karpenter creates for an EC2NodeClass: an instance, and an instance
-// profile with the role of the nodes.
+// karpenterTemplate creates a launch template as Karpenter does. clusterTag is the one by which Karpenter finds it; others are its other tags.
+func karpenterTemplate(t *testing.T, a *awssim.AWS, name, clusterTag, cluster string, others ...string) {
+	t.Helper()
+	tags := []ec2types.Tag{{Key: &clusterTag, Value: &cluster}, {Key: aws.String("karpenter.k8s.aws/ec2nodeclass"), Value: aws.String("default")}}
+	for _, key := range others {
+		tags = append(tags, ec2types.Tag{Key: &key, Value: aws.String("owned")})
+	}
+	_, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("karpenter.k8s.aws/" + name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tags}},
+	})
+	require.NoError(t, err)
+}
+
+// withKarpenter creates the cluster of the example, and what Karpenter creates for an EC2NodeClass: an instance, launch templates, and
+// an instance profile with the role of the nodes.
 func withKarpenter(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	enginetest.MustApply(t, m, a)
@@ -41,6 +58,9 @@ func withKarpenter(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 		}
 	})
 	x.Instance(x.Groups...)
+	karpenterTemplate(t, a, "1", kind.KarpenterClusterTag, "eks-karpenter", "kubernetes.io/cluster/eks-karpenter")
+	karpenterTemplate(t, a, "2", kind.KarpenterClusterTag, "eks-karpenter") // somebody has removed a tag
+	karpenterTemplate(t, a, "3", kind.OldKarpenterClusterTag, "eks-karpenter")
 	c := iam.NewFromConfig(a.Config())
 	name := aws.String("eks-karpenter_1234567890")
 	_, err := c.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{
@@ -167,6 +187,7 @@ func TestKarpenterIsDeletedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
 		a := enginetest.Prepared(t, m)
+		karpenterTemplate(t, a, "other", kind.KarpenterClusterTag, "eks-karpenter-2")
 		before := a.Detailed()
 		withKarpenter(t, m, a)
 		n := len(a.Calls())

@@ -22,6 +22,11 @@ const (
 	// NodeGroupClusterTag is set by EKS on the instances of node groups; the value is the
 	// cluster's name.
 	NodeGroupClusterTag = "eks:cluster-name"
+	// KarpenterClusterTag is set by Karpenter on what it creates, beside the tag of the cloud provider; the value is the cluster's name. It finds
+	// its launch templates by it. Before version 1.1 it was the other one (hydrateCache in pkg/providers/launchtemplate of
+	// karpenter-provider-aws).
+	KarpenterClusterTag    = "eks:eks-cluster-name"
+	OldKarpenterClusterTag = "karpenter.k8s.aws/cluster"
 )
 
 // Owner identifies the cluster that a resource belongs to.
@@ -57,6 +62,20 @@ func (o Owner) Created(tags cloud.Tags) bool {
 		}
 	}
 	return tags[o.Tag()] == cloud.Owned || tags[LoadBalancerControllerTag] == o.Kubernetes
+}
+
+// Karpenter reports whether the tags are those of a resource that Karpenter in the cluster has created, also if the tag of the cloud provider is lost.
+// EKS Auto Mode sets the same tag, and one of EKS's own.
+func (o Owner) Karpenter(tags cloud.Tags) bool {
+	if name := o.EKSName(); name == "" || tags[EKSClusterTag] != "" || tags[KarpenterClusterTag] != name && tags[OldKarpenterClusterTag] != name {
+		return false
+	}
+	for k := range tags {
+		if strings.HasPrefix(k, cloud.ClusterTagPrefix) {
+			return false
+		}
+	}
+	return true
 }
 
 // Has reports whether a resource with the tags is deleted with the cluster.

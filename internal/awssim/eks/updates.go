@@ -299,8 +299,12 @@ func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Du
 			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
 		}
 	}
+	protection := ""
+	if u.Protected != nil {
+		protection = strconv.FormatBool(*u.Protected)
+	}
 	u.Operation = svc.begin(kind, takes, params(map[types.UpdateParamType]string{
-		types.UpdateParamTypeVersion: u.Version, types.UpdateParamTypeAuthenticationMode: u.Authentication,
+		types.UpdateParamTypeVersion: u.Version, types.UpdateParamTypeAuthenticationMode: u.Authentication, types.UpdateParamTypeDeletionProtection: protection,
 	})...)
 	c.Updates = append(c.Updates, &u)
 	return u.out(), nil

@@ -14,6 +14,7 @@ import (
 	autoscalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/stretchr/testify/require"
@@ -162,6 +163,40 @@ func TestProtectionsRefuseADeletion(t *testing.T) {
 			})
 		})
 	}
+}
+
+// EKS takes two minutes to turn the protection of a cluster on or off, and does not show it before. A deletion is refused from the beginning until
+// the protection is off.
+func TestProtectionOfEKSThatIsBeingTurnedOn(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.EKSSmall)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		kept := a.Inventory()
+		enginetest.MustApply(t, m, a)
+		set := func(on bool) {
+			_, err := eks.NewFromConfig(a.Config()).UpdateClusterConfig(t.Context(), &eks.UpdateClusterConfigInput{Name: aws.String("default_eks"), DeletionProtection: &on})
+			require.NoError(t, err)
+		}
+		refused := func(want string) {
+			before := enginetest.WithoutLock(a)
+			for _, c := range []*run.Cluster{enginetest.Open(m, a.Process()), enginetest.ByName(m.Name, a)} {
+				_, err := c.Delete(t.Context(), cluster.Options{})
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.ErrorContains(t, err, want)
+			}
+			require.Equal(t, before, enginetest.WithoutLock(a))
+		}
+		const off = "aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off"
+		set(true)
+		refused("the EKS cluster default_eks is getting deletion protection: aws eks wait cluster-active --region us-east-1 --name default_eks && " + off)
+		time.Sleep(3 * time.Minute)
+		refused("the EKS cluster default_eks has deletion protection: " + off)
+		set(false)
+		refused("the deletion protection of the EKS cluster default_eks is being turned off: aws eks wait cluster-active --region us-east-1 --name default_eks")
+		time.Sleep(3 * time.Minute)
+		enginetest.MustDelete(t, m, a)
+		require.Equal(t, kept, a.Inventory())
+	})
 }
 
 // Who may not read the attributes of instances is told so once, and the deletion goes on.

@@ -873,18 +873,9 @@ func clusterKind() *kind.Kind {
 		Refers: func(s ClusterState) []string {
 			return slices.Concat([]string{s.RoleARN, ec2.InterfacesAlias(s.VPC)}, s.Subnets, s.Groups)
 		},
-		Aliases: func(s ClusterState) []string { return []string{clusterAlias(s.Name), issuerAlias(s.Issuer)} },
-		OwnerOf: func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
-		Protection: func(_ context.Context, c *cloud.Clients, s ClusterState) (string, error) {
-			if !s.DeletionProtection {
-				return "", nil
-			}
-			command := fmt.Sprintf("aws eks update-cluster-config --region %s --name %s --no-deletion-protection", c.Region, s.Name)
-			if s.Status != string(types.ClusterStatusActive) { // EKS refuses it during another update, and during the creation
-				command = fmt.Sprintf("aws eks wait cluster-active --region %s --name %s && ", c.Region, s.Name) + command
-			}
-			return fmt.Sprintf("the EKS cluster %s has deletion protection: %s turns it off", s.Name, command), nil
-		},
+		Aliases:    func(s ClusterState) []string { return []string{clusterAlias(s.Name), issuerAlias(s.Issuer)} },
+		OwnerOf:    func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
+		Protection: protection,
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.ongoing.shown(s.Version), s.Endpoint)
 		},

@@ -70,7 +70,7 @@ func LastRun(r *cluster.LastRun, now time.Time) string {
 		return which + " is working on this cluster."
 	case r.Deletes():
 		return which + " has not finished: parts of the cluster are deleted. 'cluster delete' deletes the rest, " +
-			"'cluster create' with the manifest makes it whole again."
+			"'cluster create' with the manifest makes it whole again, unless its control plane is gone."
 	}
 	return which + " was interrupted: run it again."
 }

@@ -324,10 +324,15 @@ func TestNodeGroupsThatCannotWork(t *testing.T) {
 			_, err = c.CreateNodegroup(t.Context(), in)
 			require.NoError(t, err, "EKS accepts the group")
 		}
+		powerless := group("powerless")
+		powerless.NodeRole = aws.String("arn:aws:iam::123456789012:role/powerless")
+		_, err = c.CreateNodegroup(t.Context(), powerless)
+		require.NoError(t, err, "EKS does not look at policies")
 		time.Sleep(ekssim.NodeGroupGivesUp + ekssim.NodeGroupTakes)
 		for kind, want := range map[types.AMITypes]types.NodegroupStatus{
 			types.AMITypesBottlerocketX8664Nvidia: types.NodegroupStatusCreateFailed, types.AMITypesAl2023X8664Neuron: types.NodegroupStatusActive,
 			types.AMITypesBottlerocketX8664Fips: types.NodegroupStatusActive,
+			"powerless":                         types.NodegroupStatusCreateFailed,
 		} {
 			out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String(string(kind))})
 			require.NoError(t, err)

@@ -48,6 +48,10 @@ func furnish(a *AWS) {
 		thing := func(id string) Thing { return Thing{ID: id, Tags: map[string]string{}, Born: born} }
 		s.IAM.Roles["fargate"] = &Role{Name: "fargate", Service: "eks-fargate-pods.amazonaws.com", Born: born}
 		s.IAM.Roles["plane"] = &Role{Name: "plane", Service: "eks.amazonaws.com", Born: born}
+		if r := s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"]; r != nil { // with spec.eks, Cluster API's stack has it
+			r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")
+		}
+		s.IAM.Roles["powerless"] = &Role{Name: "powerless", Service: "ec2.amazonaws.com", Born: born}
 		s.EC2.VPCs[testVPC] = &VPC{Thing: thing(testVPC), CIDR: "10.0.0.0/16", DNSSupport: true}
 		s.EC2.VPCs[otherVPC] = &VPC{Thing: thing(otherVPC), CIDR: "10.1.0.0/16", DNSSupport: true}
 		for id, where := range map[string][3]string{

@@ -22,13 +22,23 @@ func (svc *Service) simulateProfiles() {
 	core.On(svc.Account, svc.removeRoleFromInstanceProfile, "InstanceProfileName", "RoleName")
 }
 
-// ProfileRole returns the name of the role in an instance profile; "" if there is no
-// profile or no role.
+// ProfileRole returns the name of the role whose credentials the machines with an instance profile get; "" if there is no profile or no role, or if
+// EC2 may not assume it ("Using an IAM role to grant permissions to applications running on Amazon EC2 instances", IAM user guide: its trust policy
+// names ec2.amazonaws.com).
 func (svc *Service) ProfileRole(name string) string {
-	if p := svc.state.Profiles[name]; p != nil {
-		return p.Role
+	p := svc.state.Profiles[name]
+	if p == nil {
+		return ""
 	}
-	return ""
+	if r := svc.state.Roles[p.Role]; r != nil && !svc.TrustsEC2(svc.roleARN(r)) {
+		return ""
+	}
+	return p.Role
+}
+
+// TrustsEC2 reports whether EC2 may assume a role. In China, some roles have the name of the service there.
+func (svc *Service) TrustsEC2(arn string) bool {
+	return svc.Trusts(arn, "ec2.amazonaws.com") || svc.Trusts(arn, "ec2.amazonaws.com.cn")
 }
 
 // ProfileARN returns the ARN of an instance profile, which may have been deleted.

@@ -242,6 +242,12 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	if why := svc.nodeadmRefused(i, c.Version); why != "" {
 		return why
 	}
+	if g := c.NodeGroups[i.Tags["eks:nodegroup-name"]]; g != nil {
+		// "Amazon EKS node IAM role", EKS user guide: nodeadm and the kubelet call APIs, and pull their images from ECR.
+		if r := svc.IAM.RoleOfARN(g.RoleARN); r != nil && len(r.Attached)+len(r.Inline) == 0 {
+			return "the role " + r.Name + " of the nodes has no policies"
+		}
+	}
 	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" || eks.OfAutoMode(i.Tags) { // EKS lets its own nodes in
 		return why
 	}

@@ -32,7 +32,8 @@ func newPlan(f *flags) *cobra.Command {
 		Short: "Show what create would do",
 		Long: `Show what create would do, field by field, and change nothing. Of each quota of
 the account that the plan needs some of, it shows the limit, what is in use, and
-what the plan needs; the exit code is 4 if a quota is too small.
+what the plan needs; the exit code is 4 if a quota is too small. If one of vCPUs has
+room for the control plane and for some of the other machines, that is a warning.
 
 The last line is what the cluster costs a month by AWS's price list, before and after;
 --full shows each position. Without access to the price list, or if it does not answer

@@ -223,7 +223,8 @@ func unknown(launched []machines, err error) []*demand {
 }
 
 // addMachines adds what a quota of vCPUs that is too small prevents. If the control plane
-// fits, the run launches as many other machines as the quota allows.
+// fits, the run launches as many other machines as the quota allows, but it has to allow some of them. A rollout without room is no reason: the old
+// machines stay.
 func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
 	free := l.Limit - l.Used
 	meanwhile, after := ofControlPlane(groups)
@@ -232,13 +233,14 @@ func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
 		return
 	}
 	free -= after
-	r.Short = true
-	var parts []string
+	some := false
+	var parts, names []string
 	for _, g := range groups {
 		if g.control || g.sum == 0 {
 			continue
 		}
 		fit := g.fit(free)
+		some, names = some || fit > 0 || g.replaced, append(names, g.name)
 		if fit > 0 {
 			free -= slices.Max(g.needs[:fit])
 		}
@@ -248,6 +250,11 @@ func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
 		}
 		parts = append(parts, fmt.Sprintf(what, fit, g.count, g.name))
 	}
+	if !some {
+		r.Reasons = append(r.Reasons, exceeded(region, l, l.Needed, " for "+strings.Join(names, ", ")+", of which none would run"))
+		return
+	}
+	r.Short = true
 	r.Warnings = append(
 		r.Warnings,
 		fmt.Sprintf("the plan needs %d %s, but %s allows %d and %d are in use: only some machines run (%s) until there is a higher quota (%s %s)",

@@ -178,8 +178,8 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 		},
 		"another family": {func(spec *infrav1.AWSMachineSpec, s *awssim.State) {
 			spec.InstanceType = "g4dn.xlarge"
-			s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 0
-		}, "the plan needs 12 vCPUs of G and VT instances, but us-east-1 allows 0 and 0 are in use: only some machines run (0 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-DB2E81BA)"},
+			s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 4
+		}, "the plan needs 12 vCPUs of G and VT instances, but us-east-1 allows 4 and 0 are in use: only some machines run (1 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-DB2E81BA)"},
 		"spot": {func(spec *infrav1.AWSMachineSpec, s *awssim.State) {
 			spec.SpotMarketOptions = &infrav1.SpotMarketOptions{}
 			s.EC2.Limits.OtherVCPUs["L-34B43A08"] = 5
@@ -191,6 +191,43 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
 				a.Edit(func(s *awssim.State) { c.edit(&m.Deployments[0].Template.Spec.Template.Spec, s) })
 				assert.Equal(t, c.want, warnings(t, m, a.Process()))
+			})
+		})
+	}
+}
+
+// A quota of vCPUs without room for any of the machines ends the plan: a run would launch nothing, and fail at its end.
+func TestQuotaForNoWorkers(t *testing.T) {
+	for file, c := range map[string]struct {
+		edit func(*manifest.Cluster, *awssim.State)
+		want string
+	}{
+		"three-zones": {
+			func(m *manifest.Cluster, s *awssim.State) {
+				m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "g4dn.xlarge"
+				s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 0
+			},
+			"the plan needs 12 vCPUs of G and VT instances for machine/three-zones-md-0, of which none would run, but us-east-1 allows 0 and 0 are in use: " +
+				"delete some, or request a higher quota (ec2 L-DB2E81BA)",
+		},
+		"flatcar-pool": {
+			func(_ *manifest.Cluster, s *awssim.State) { s.EC2.Limits.VCPUs = 3 },
+			"the plan needs 6 vCPUs of Standard instances for auto-scaling-group/flatcar-pool-mp-0, of which none would run, but us-east-1 allows 3",
+		},
+		"eks": {
+			func(_ *manifest.Cluster, s *awssim.State) { s.EC2.Limits.VCPUs = 1 },
+			"the plan needs 4 vCPUs of Standard instances for node-group/default_eks-pool-0, of which none would run, but us-east-1 allows 1",
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, file+".yaml")
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, m)
+				a.Edit(func(s *awssim.State) { c.edit(m, s) })
+				_, err := run.Open(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(string) {}}).Plan(t.Context())
+				var refused *plan.RefusedError
+				require.ErrorAs(t, err, &refused)
+				assert.ErrorContains(t, err, c.want)
 			})
 		})
 	}
@@ -252,7 +289,7 @@ func TestQuotaForPools(t *testing.T) {
 		vcpus int
 		want  string
 	}{
-		"flatcar-pool": {3, "the plan needs 6 vCPUs of Standard instances, but us-east-1 allows 3 and 0 are in use: only some machines run (0 of 2 of auto-scaling-group/flatcar-pool-mp-0) until there is a higher quota (ec2 L-1216C47A)"},
+		"flatcar-pool": {5, "the plan needs 6 vCPUs of Standard instances, but us-east-1 allows 5 and 0 are in use: only some machines run (1 of 2 of auto-scaling-group/flatcar-pool-mp-0) until there is a higher quota (ec2 L-1216C47A)"},
 		"eks":          {3, "the plan needs 4 vCPUs of Standard instances, but us-east-1 allows 3 and 0 are in use: only some machines run (1 of 2 of node-group/default_eks-pool-0) until there is a higher quota (ec2 L-1216C47A)"},
 	} {
 		t.Run(file, func(t *testing.T) {

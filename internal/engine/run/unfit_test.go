@@ -85,6 +85,17 @@ func trust(word, document string) func(*awssim.State) {
 	}
 }
 
+// policies are all that a role has.
+func policies(word string, arns ...string) func(*awssim.State) {
+	return func(s *awssim.State) {
+		for name, r := range s.IAM.Roles {
+			if strings.Contains(name, word) {
+				r.Attached, r.Inline = arns, nil
+			}
+		}
+	}
+}
+
 func policyFor(principal, action string) string {
 	return `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":` + principal + `,"Action":` + action + `}}`
 }
@@ -271,6 +282,25 @@ func TestUnfitThings(t *testing.T) {
 			[]string{version, version},
 			trust("eks-nodegroup", policyFor(`{"Service":"eks.amazonaws.com"}`, `"sts:AssumeRole"`)),
 			`node-group/\S+ \(eks.yaml:\d+ AWSManagedMachinePool/eks-pool-0 spec\): the trust policy of the role eks-nodegroup\S+ does not let ec2.amazonaws.com call sts:AssumeRole`,
+		},
+		"a role of nodes without policies": {
+			enginetest.EKSSmall,
+			[]string{version, version},
+			policies("eks-nodegroup"),
+			`node-group/\S+ \(eks.yaml:\d+ AWSManagedMachinePool/eks-pool-0 spec\): the role eks-nodegroup\S+ has no policy, so that nodes do not join: attach AmazonEKSWorkerNodePolicy`,
+		},
+		"a role of nodes with a policy of one's own": {enginetest.EKSSmall, []string{version, version}, policies("eks-nodegroup", "arn:aws:iam::123456789012:policy/nodes"), ""},
+		"a role of machines that EC2 may not assume": {
+			enginetest.Quickstart,
+			[]string{instance, instance},
+			trust("nodes.cluster-api", policyFor(`{"Service":"ssm.amazonaws.com"}`, `"sts:AssumeRole"`)),
+			`AWSMachineTemplate/quickstart-md-0 spec.template.spec.iamInstanceProfile\): .* get no credentials, and do not join: the trust policy of the role nodes.cluster-api\S+ does not let ec2`,
+		},
+		"a role of a pool that EC2 may not assume": {
+			"machine-pool.yaml",
+			[]string{"instanceType: t3.large", "instanceType: t3.large"},
+			trust("nodes.cluster-api", policyFor(`{"Service":"ssm.amazonaws.com"}`, `"sts:AssumeRole"`)),
+			`launch-template/machine-pool-mp-0 .* get no credentials, and do not join: the trust policy of the role nodes.cluster-api\S+ does not let ec2`,
 		},
 		"a role of Fargate that EC2 assumes": {
 			"eks-fargate.yaml",

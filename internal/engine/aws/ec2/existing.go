@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -121,7 +122,18 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	if i.Typed {
 		checks = append(checks, i.checkType)
 	}
-	checks = append(checks, i.checkImage, i.checkPlacement, i.checkInterfaces, i.checkKeys, i.checkReservation, i.checkHost, i.noWayOut, i.checkGroups)
+	checks = append(
+		checks,
+		i.checkRole,
+		i.checkImage,
+		i.checkPlacement,
+		i.checkInterfaces,
+		i.checkKeys,
+		i.checkReservation,
+		i.checkHost,
+		i.noWayOut,
+		i.checkGroups,
+	)
 	return firstRefusal(ctx, c, checks)
 }
 
@@ -193,6 +205,24 @@ func (i *Instance) withoutCredentials() string {
 		return ""
 	}
 	return "the machine has no instance profile, so no AWS credentials with which it fetches its boot data: set iamInstanceProfile, for example to nodes.cluster-api-provider-aws.sigs.k8s.io, or cloudInit.insecureSkipSecretsManager"
+}
+
+// checkRole refuses a role that EC2 may not assume, if the machine needs credentials to join: to fetch its boot data, or for the API of EKS. A profile
+// that cannot be read is no objection.
+func (i *Instance) checkRole(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if i.Spec.IAMInstanceProfile == "" || i.EKS == nil && i.StoredAs() == "" && i.Spec.Ignition == nil {
+		return "", nil
+	}
+	out, err := InstanceProfile(ctx, c, i.Spec.IAMInstanceProfile)
+	if err != nil {
+		return "", nil //nolint:nilerr // the lookup of the profile says what is wrong with it
+	}
+	for _, r := range out.InstanceProfile.Roles {
+		if why := iam.DistrustsMachines(r); why != "" {
+			return fmt.Sprintf("iamInstanceProfile: machines with the instance profile %s get no credentials, and do not join: %s", i.Spec.IAMInstanceProfile, why), nil
+		}
+	}
+	return "", nil
 }
 
 // checkType looks for the instance type, which placement has not done.
@@ -323,7 +353,7 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	if m.Spec.InstanceType != "" {
 		checks = append(checks, m.checkType)
 	}
-	return firstRefusal(ctx, c, append(checks, m.checkKeys, m.checkReservation, t.checkGroups))
+	return firstRefusal(ctx, c, append(checks, m.checkRole, m.checkKeys, m.checkReservation, t.checkGroups))
 }
 
 // checkAbsent looks for what machines of a new version do not start with.

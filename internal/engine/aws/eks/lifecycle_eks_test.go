@@ -327,7 +327,7 @@ func TestEKSCallBudgets(t *testing.T) {
 			t.Logf("%s: %d calls %v", what, n, ops)
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
-		check("create", 182, func() { enginetest.MustApply(t, m, a) })
+		check("create", 183, func() { enginetest.MustApply(t, m, a) })
 		check("no-op", 29, func() { enginetest.MustApply(t, m, a) })
 		check("plan", 23, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
 		check("delete", 160, func() { enginetest.MustDelete(t, m, a) }) // six of them for the interface of the CNI

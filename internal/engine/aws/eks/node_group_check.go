@@ -149,12 +149,19 @@ func (g *NodeGroup) typeNames() []string {
 }
 
 // Doubts implements graph.Doubted: EKS creates groups whose images have no drivers for the accelerators of an instance type, or
-// drivers for others ("Choose an optimal Amazon EC2 node instance type", "Use EKS-optimized accelerated AMIs for GPU
+// drivers for others, or whose role may do too little ("Choose an optimal Amazon EC2 node instance type", "Use EKS-optimized accelerated AMIs for GPU
 // instances", EKS user guide).
 func (g *NodeGroup) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	lacks, none, err := g.lacks(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if lacks != "" && !none {
+		warnings = append(warnings, lacks)
+	}
 	names := g.typeNames()
 	if len(names) == 0 || g.ImageType == "" || g.ImageType == string(types.AMITypesCustom) {
-		return nil, nil
+		return warnings, nil
 	}
 	found, err := ec2.InstanceTypes(ctx, c, names)
 	if err != nil {

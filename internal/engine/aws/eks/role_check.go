@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,7 +43,31 @@ func (g *NodeGroup) CheckCreation(ctx context.Context, c *cloud.Clients) (refusa
 	if refusal = distrusts(g.Role, iam.ServiceEC2, false); refusal != "" {
 		return refusal, nil
 	}
+	if lacks, none, err := g.lacks(ctx, c); none || err != nil {
+		return lacks, err
+	}
 	return ec2.MissingSources(ctx, c, g.Subnets, slices.Clone(g.SSHFromIDs))
+}
+
+// lacks says what an existing role lacks for the nodes of the group; "" for nothing. none says that it has no permission at all, so that no node joins.
+func (g *NodeGroup) lacks(ctx context.Context, c *cloud.Clients) (lacks string, none bool, err error) {
+	if g.Role == nil {
+		return "", false, nil
+	}
+	role, ok := g.Role.Found()
+	if !ok || role.IsOwned(c) {
+		return "", false, nil
+	}
+	policy, none, err := iam.LacksForNodes(ctx, c, role.Name)
+	switch {
+	case policy == "" || err != nil:
+		return "", false, err
+	case none:
+		lacks = fmt.Sprintf("the role %s has no policy, so that nodes do not join", role.Name)
+	default:
+		lacks = fmt.Sprintf("the role %s lacks %s, so that nodes do not join unless another of its policies allows the same", role.Name, policy)
+	}
+	return lacks + ": attach AmazonEKSWorkerNodePolicy, AmazonEC2ContainerRegistryPullOnly and, if no add-on has a role of its own for it, AmazonEKS_CNI_Policy", none, nil
 }
 
 // CheckCreation implements graph.CheckedCreation.

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // UnpassableRole says that a role cannot be passed to an AWS service: it does not exist, or is in another account; "" if it
@@ -102,6 +103,30 @@ func (r *Role) Check(ctx context.Context, c *cloud.Clients) (refusal string, err
 		}
 	}
 	return "", nil
+}
+
+// LacksForNodes says what a role lacks for nodes of EKS: any policy, or AWS's for nodes ("Amazon EKS node IAM role", EKS user guide). none says
+// that it may do nothing at all. A role with a policy that is not AWS's may have the permissions by it, and so may one that cannot be read.
+func LacksForNodes(ctx context.Context, c *cloud.Clients, name string) (lacks string, none bool, err error) {
+	attached, err := AttachedPolicies(ctx, c, name)
+	if err != nil || slices.ContainsFunc(attached, func(arn string) bool {
+		return !strings.Contains(arn, ":iam::aws:policy/") || regex.Of(`/(AmazonEKSWorkerNode(Minimal)?Policy|AdministratorAccess|PowerUserAccess)$`).MatchString(arn)
+	}) {
+		return "", false, unlessDenied(err)
+	}
+	inline, err := cloud.Remember(ctx, c, "inline policies of role "+name, func(ctx context.Context) ([]string, error) { return inlineNames(ctx, c, name) })
+	if err != nil || len(inline) > 0 {
+		return "", false, unlessDenied(err)
+	}
+	return "AmazonEKSWorkerNodePolicy", len(attached) == 0, nil
+}
+
+// unlessDenied drops the error of a read without permission: then something is not known.
+func unlessDenied(err error) error {
+	if cloud.Denied(err) {
+		return nil
+	}
+	return err
 }
 
 // Lacks lists what a role lacks to be assumed with session tags, and of AWS managed policies, by their names. A role that has a

@@ -28,10 +28,15 @@ func inlinePolicy(ctx context.Context, c *cloud.Clients, role string) (string, e
 	})
 }
 
+// inlineNames lists the inline policies of a role.
+func inlineNames(ctx context.Context, c *cloud.Clients, role string) ([]string, error) {
+	p := iam.NewListRolePoliciesPaginator(c.IAM, &iam.ListRolePoliciesInput{RoleName: &role})
+	return cloud.Pages(ctx, p, func(o *iam.ListRolePoliciesOutput) []string { return o.PolicyNames })
+}
+
 // deleteInline deletes the inline policies of a role.
 func deleteInline(ctx context.Context, c *cloud.Clients, role string) error {
-	p := iam.NewListRolePoliciesPaginator(c.IAM, &iam.ListRolePoliciesInput{RoleName: &role})
-	names, err := cloud.Pages(ctx, p, func(o *iam.ListRolePoliciesOutput) []string { return o.PolicyNames })
+	names, err := inlineNames(ctx, c, role)
 	if err != nil {
 		return err
 	}

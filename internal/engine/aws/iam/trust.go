@@ -3,8 +3,12 @@ package iam
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
 // Services that assume roles for EKS.
@@ -37,6 +41,15 @@ func (s RoleState) Distrusts(service string, tagsSessions bool) string {
 		}
 	}
 	return ""
+}
+
+// DistrustsMachines says that EC2 may not assume the role of an instance profile, as IAM answers it, so that its machines get no credentials.
+func DistrustsMachines(role types.Role) string {
+	trust, err := url.QueryUnescape(aws.ToString(role.AssumeRolePolicyDocument)) // RFC 3986
+	if err != nil {
+		return ""
+	}
+	return RoleState{Name: aws.ToString(role.RoleName), Trust: trust}.Distrusts(ServiceEC2, false)
 }
 
 // statement is a part of a trust policy.

@@ -52,7 +52,7 @@ func trouble(p *corev1.Pod, waiting bool) string {
 	}
 	for _, c := range p.Status.Conditions {
 		if waiting && c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return fmt.Sprintf("%s cannot be scheduled: %s", ownerOf(p), strings.TrimSuffix(c.Message, "."))
+			return fmt.Sprintf("%s cannot be scheduled: %s", OwnerOf(p), strings.TrimSuffix(c.Message, "."))
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -63,7 +63,7 @@ func trouble(p *corev1.Pod, waiting bool) string {
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "SignatureValidationFailed", "RegistryUnavailable":
 			return fmt.Sprintf(
-				"%s cannot pull the image %s (%s): check its name, and that machines reach its registry: %s", ownerOf(p), c.Image, w.Reason, pullError(w.Message),
+				"%s cannot pull the image %s (%s): check its name, and that machines reach its registry: %s", OwnerOf(p), c.Image, w.Reason, pullError(w.Message),
 			)
 		case "CrashLoopBackOff":
 			ended := ""
@@ -71,9 +71,9 @@ func trouble(p *corev1.Pod, waiting bool) string {
 				ended = fmt.Sprintf(", %s with exit code %d", t.Reason, t.ExitCode)
 			}
 			return fmt.Sprintf("container %s of %s ends again and again (CrashLoopBackOff, %d restarts%s): kubectl logs -n %s %s -c %[1]s --previous",
-				c.Name, ownerOf(p), c.RestartCount, ended, p.Namespace, logsOf(p))
+				c.Name, OwnerOf(p), c.RestartCount, ended, p.Namespace, LogsOf(p))
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-			return fmt.Sprintf("container %s of %s cannot start (%s): %s", c.Name, ownerOf(p), w.Reason, w.Message)
+			return fmt.Sprintf("container %s of %s cannot start (%s): %s", c.Name, OwnerOf(p), w.Reason, w.Message)
 		}
 	}
 	return ""
@@ -88,8 +88,8 @@ func pullError(message string) string {
 	return message
 }
 
-// ownerOf names the workload of a pod: "DaemonSet kube-system/cilium", "Deployment shop/web".
-func ownerOf(p *corev1.Pod) string {
+// OwnerOf names the workload of a pod: "DaemonSet kube-system/cilium", "Deployment shop/web".
+func OwnerOf(p *corev1.Pod) string {
 	kind, name := "Pod", p.Name
 	for _, o := range p.OwnerReferences {
 		if o.Controller == nil || !*o.Controller {
@@ -103,8 +103,8 @@ func ownerOf(p *corev1.Pod) string {
 	return kind + " " + p.Namespace + "/" + name
 }
 
-// logsOf names the workload of a pod for "kubectl logs".
-func logsOf(p *corev1.Pod) string {
-	kind, name, _ := strings.Cut(ownerOf(p), " ")
+// LogsOf names the workload of a pod for "kubectl logs".
+func LogsOf(p *corev1.Pod) string {
+	kind, name, _ := strings.Cut(OwnerOf(p), " ")
 	return strings.ToLower(kind) + name[strings.IndexByte(name, '/'):]
 }

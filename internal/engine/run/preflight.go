@@ -36,6 +36,7 @@ func (p *planning) preflight(ctx context.Context) error {
 	reasons = append(reasons, p.refusedParts(ctx)...)
 	p.warnOfDoubts(ctx)
 	p.warnOfAbsent(reasons)
+	p.warnOfLostDaemonSets(ctx)
 	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
 	for _, reason := range quota.Placements(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan) {

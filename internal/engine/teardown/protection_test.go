@@ -174,7 +174,8 @@ func TestProtectionOfEKSThatIsBeingTurnedOn(t *testing.T) {
 		kept := a.Inventory()
 		enginetest.MustApply(t, m, a)
 		set := func(on bool) {
-			_, err := eks.NewFromConfig(a.Config()).UpdateClusterConfig(t.Context(), &eks.UpdateClusterConfigInput{Name: aws.String("default_eks"), DeletionProtection: &on})
+			in := &eks.UpdateClusterConfigInput{Name: aws.String("default_eks"), DeletionProtection: &on}
+			_, err := eks.NewFromConfig(a.Config()).UpdateClusterConfig(t.Context(), in)
 			require.NoError(t, err)
 		}
 		refused := func(want string) {

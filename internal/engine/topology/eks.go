@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -365,7 +366,11 @@ func addEKSAddon(
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 	}
-	return graph.Add(g, plan.ID("addon/"+a.Name), x, in.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
+	opts := []graph.Option{in.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after)}
+	if in.usesAPIServer() {
+		opts = append(opts, graph.Diagnosed(diagnose.EKSAddon(cluster, len(in.m.EKS.Fargate) > 0)))
+	}
+	return graph.Add(g, plan.ID("addon/"+a.Name), x, opts...)
 }
 
 // checkAddonRoles refuses roles of other accounts, which cannot be passed to EKS ("Grant a user permissions to pass a role to an

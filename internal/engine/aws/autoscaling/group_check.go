@@ -61,10 +61,8 @@ func (g *Group) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal stri
 	if err != nil {
 		return "", err
 	}
-	if d := (plan.Diff{}); have != nil && g.added(have) == 0 {
-		if d = g.Diff(have); !d.Has("machines", "subnet", "launchTemplate", "mixedInstancesPolicy") {
-			return "", nil
-		}
+	if have != nil && g.added(have) == 0 && !g.Diff(have).Has("machines", "subnet", "launchTemplate", "mixedInstancesPolicy") {
+		return "", nil
 	}
 	return refusal, nil
 }

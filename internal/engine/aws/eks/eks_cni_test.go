@@ -19,6 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // eksWithDaemonSets loads an EKS cluster with the VPC CNI and kube-proxy that EKS installs by
@@ -75,6 +76,45 @@ func TestDaemonSetsOfEKSAreDisabledFromTheStart(t *testing.T) {
 		require.NoError(t, err)
 		enginetest.Inside(a, func(c *kubesim.Cluster) { assert.Nil(t, c.Get(kubeProxy)) })
 		enginetest.RequireDone(t, m, a)
+	})
+}
+
+// EKS does not install kube-proxy again when the manifest stops to disable it, or when somebody has deleted it: plans warn, and name the add-on that
+// does.
+func TestDaemonSetsOfEKSDoNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := eksWithDaemonSets(t)
+		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.Prepare(t, a, m)
+		warned := func() (lines []string) {
+			p := a.Process()
+			_, err := run.Open(m, cluster.Target{
+				Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.NodesReady,
+				Warn: func(w string) {
+					if strings.Contains(w, "DaemonSet kube-system/") {
+						lines = append(lines, w)
+					}
+				},
+			}).Plan(t.Context())
+			require.NoError(t, err)
+			return lines
+		}
+		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+		require.NoError(t, err)
+		assert.Empty(t, warned())
+		m.EKS.ControlPlane.Spec.KubeProxy.Disable = true
+		_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+		require.NoError(t, err)
+		assert.Empty(t, warned(), "it is as the manifest wants it")
+		m.EKS.ControlPlane.Spec.KubeProxy.Disable = false
+		for range 2 {
+			lines := warned()
+			require.Len(t, lines, 1)
+			assert.Regexp(t, `^eks-machines.yaml:\d+ AWSManagedControlPlane/\S+ spec.*: the cluster has no DaemonSet kube-system/kube-proxy, `, lines[0])
+			assert.Contains(t, lines[0], "add the add-on kube-proxy to spec.addons")
+		}
+		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Drop(c.Get(awsNode)) })
+		assert.Len(t, warned(), 2)
 	})
 }
 

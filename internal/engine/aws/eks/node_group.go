@@ -176,7 +176,7 @@ func (g *NodeGroup) UpdatesTake(have graph.State, d plan.Diff) (all time.Duratio
 	case d.Has("status") && s.Status == string(types.NodegroupStatusCreating):
 		all = nodeGroupCreateTime
 	case d.Has("status") && s.ongoing.version != "":
-		all = s.rounds() * nodeGroupCreateTime
+		all = s.rounds(nodeGroupCreateTime)
 	}
 	versions := 0
 	for _, c := range d {
@@ -187,7 +187,7 @@ func (g *NodeGroup) UpdatesTake(have graph.State, d plan.Diff) (all time.Duratio
 	if d.Has("releaseVersion", "launchTemplate.version") { // together with a version
 		versions = max(versions, 1)
 	}
-	all += time.Duration(versions) * s.rounds() * nodeGroupCreateTime
+	all += s.rounds(time.Duration(versions) * nodeGroupCreateTime)
 	switch {
 	case g.added(s) > 0:
 		all += nodeGroupResizes
@@ -203,20 +203,20 @@ func changesConfig(c plan.Change) bool {
 	return slices.Contains([]string{"scaling", "updateConfig", "updateStrategy", "nodeRepair", "label", "taint"}, field)
 }
 
-// rounds returns how often an update replaces as many nodes as may be unavailable.
-func (s NodeGroupState) rounds() time.Duration {
+// rounds returns how long it takes to replace all nodes, as many at a time as may be unavailable.
+func (s NodeGroupState) rounds(each time.Duration) time.Duration {
 	atATime := max(s.MaxUnavailable, 1)
 	if s.MaxUnavailablePercentage > 0 {
 		atATime = max(s.Desired*s.MaxUnavailablePercentage/100, 1)
 	}
-	return time.Duration(max(1, (s.Desired+atATime-1)/atATime))
+	return time.Duration(max(1, (s.Desired+atATime-1)/atATime)) * each
 }
 
 // TimeLimit implements graph.TimeLimited: EKS replaces as many nodes at a time as may be
 // unavailable, and each may take 15 minutes to drain ("Managed node group update behavior",
 // EKS user guide). After 21 to 23 minutes it reports that new nodes do not join.
 func (s NodeGroupState) TimeLimit() time.Duration {
-	return max(time.Hour, s.rounds()*nodeReplaceTime)
+	return max(time.Hour, s.rounds(nodeReplaceTime))
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.

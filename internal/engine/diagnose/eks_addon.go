@@ -26,7 +26,8 @@ func EKSAddon(cluster *graph.Ref[eks.ClusterState], fargate bool) graph.Diagnosi
 			return nil, ""
 		}
 		if lost, err := incluster.LostDaemonSets(ctx, k, "kube-proxy"); err == nil && len(lost) > 0 {
-			findings = append(findings, "the cluster has no DaemonSet kube-system/kube-proxy, without which pods on nodes reach no Service: add the add-on kube-proxy to spec.addons")
+			const without = "the cluster has no DaemonSet kube-system/kube-proxy, without which pods on nodes reach no Service: add the add-on kube-proxy to spec.addons"
+			findings = append(findings, without)
 		}
 		if fargate {
 			findings = append(findings, missedProfile(ctx, k)...)

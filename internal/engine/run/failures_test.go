@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,8 +91,12 @@ func TestFailureStatesEndWaits(t *testing.T) {
 				require.ErrorContains(t, err, f.told)
 				require.ErrorAs(t, err, new(*graph.FailedError))
 				require.Less(t, time.Since(began), f.within)
+				first, _, _ := strings.Cut(err.Error(), "): ")
 				_, err = enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, f.told, "the next run")
+				if f.final {
+					require.ErrorContains(t, err, first+"): ", "the same part of the manifest")
+				}
 				require.Equal(t, f.final, errors.As(err, new(*plan.RefusedError)), "%v", err)
 				if f.final {
 					enginetest.MustDelete(t, m, a)

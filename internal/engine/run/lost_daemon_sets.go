@@ -2,11 +2,13 @@ package run
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -20,29 +22,35 @@ func (p *planning) warnOfLostDaemonSets(ctx context.Context) {
 	if r := p.Built.Resource(eks.ClusterKind); r == nil || r.Observed() == nil {
 		return
 	}
-	addons, fields := map[string]string{}, map[string]string{}
-	var names []string
-	if m.HasVPCCNI() && m.VPCCNI() == nil {
-		names = append(names, "aws-node")
-		addons["aws-node"], fields["aws-node"] = "vpc-cni", "spec.vpcCni"
-	}
-	if m.HasKubeProxy() && m.EKS.Addon("kube-proxy") == nil {
-		names = append(names, "kube-proxy")
-		addons["kube-proxy"], fields["kube-proxy"] = "kube-proxy", "spec.kubeProxy"
-	}
-	if len(names) == 0 || p.Built.API == nil {
+	installed := installedByEKS(m)
+	if len(installed) == 0 || p.Built.API == nil {
 		return
 	}
 	k, err := p.Built.API.Client(p.Cloud)
 	if err != nil || k == nil {
 		return
 	}
-	lost, err := incluster.LostDaemonSets(cloud.InSnapshot(cloud.ReadOnly(ctx)), k, names...)
+	lost, err := incluster.LostDaemonSets(cloud.InSnapshot(cloud.ReadOnly(ctx)), k, slices.Sorted(maps.Keys(installed))...)
 	if err != nil {
 		return
 	}
 	for _, name := range lost {
 		p.Warn("%s: the cluster has no DaemonSet kube-system/%s, which EKS only installs with a new cluster: add the add-on %s to spec.addons",
-			m.Origin(m.InfraObject(), fields[name]), name, addons[name])
+			m.Origin(m.InfraObject(), installed[name].field), name, installed[name].addon)
 	}
+}
+
+// daemonSet is a DaemonSet that EKS installs with a cluster: the field that disables it, and the add-on that installs it later.
+type daemonSet struct{ field, addon string }
+
+// installedByEKS returns those that the manifest wants, and has no add-on for, by name.
+func installedByEKS(m *manifest.Cluster) map[string]daemonSet {
+	all := map[string]daemonSet{}
+	if m.HasVPCCNI() && m.VPCCNI() == nil {
+		all["aws-node"] = daemonSet{"spec.vpcCni", "vpc-cni"}
+	}
+	if m.HasKubeProxy() && m.EKS.Addon("kube-proxy") == nil {
+		all["kube-proxy"] = daemonSet{"spec.kubeProxy", "kube-proxy"}
+	}
+	return all
 }

@@ -220,8 +220,11 @@ func (p *planning) conflicts() (reasons []error) {
 	for _, s := range p.Plan.Conflicts() {
 		for _, d := range s.Diff {
 			if d.Remedy == plan.Replace {
-				err := &plan.ConflictError{Change: d}
-				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, err), Err: err})
+				err, at := &plan.ConflictError{Change: d}, s.Origin
+				if d.Field != "status" { // of which the manifest has no field
+					at = p.locate(s.Origin, err)
+				}
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: at, Err: err})
 			}
 		}
 	}

@@ -49,6 +49,34 @@ func TestBackup(t *testing.T) {
 	require.Equal(t, 4, s.run("cluster", "backup", "nowhere", "--to", strings.TrimSuffix(out, ".backup"), "--passphrase-file", passphrase))
 }
 
+// A backup in the bucket of the cluster is not deleted with it: neither when the cluster is deleted, nor when the bucket is removed from the manifest.
+func TestBackupInTheBucketOfTheCluster(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file, folder := s.generated(t), t.TempDir()
+	without, err := os.ReadFile(file)
+	require.NoError(t, err)
+	const plane = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
+	bucket := "  s3Bucket:\n    name: demo-bucket\n    controlPlaneIAMInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io\n" +
+		"    nodesIAMInstanceProfiles: [nodes.cluster-api-provider-aws.sigs.k8s.io]\n"
+	with := strings.Replace(string(without), plane, plane+bucket, 1)
+	require.Contains(t, with, bucket)
+	require.NoError(t, os.WriteFile(file, []byte(with), 0o600))
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	passphrase := filepath.Join(folder, "passphrase")
+	require.NoError(t, os.WriteFile(passphrase, []byte("correct horse\n"), 0o600))
+	require.Equal(t, 0, s.run("cluster", "backup", "demo", "--to", "s3://demo-bucket/backups/one", "--passphrase-file", passphrase), s.err.String())
+	assert.Contains(t, s.err.String(), "bucket demo-bucket is a part of the cluster")
+
+	const told = "bucket demo-bucket has 1 object that no run has stored (backups/one)"
+	require.NoError(t, os.WriteFile(file, without, 0o600))
+	for _, args := range [][]string{{"delete", "demo", "--dry-run"}, {"delete", "demo", "--yes"}, {"plan", "-f", file}, {"create", "-f", file, "--yes"}} {
+		require.Equal(t, 4, s.run(append([]string{"cluster"}, args...)...), "%v", args)
+		assert.Contains(t, s.err.String(), told, "%v", args)
+	}
+	require.Equal(t, 0, s.run("cluster", "backup", "--verify", "s3://demo-bucket/backups/one", "--passphrase-file", passphrase), s.err.String())
+}
+
 // TestBackupFlags refuses flags that do not fit together.
 func TestBackupFlags(t *testing.T) {
 	s := newShell(t)

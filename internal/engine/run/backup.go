@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -41,11 +42,30 @@ func (s *Session) backup(ctx context.Context, to string, keys cluster.BackupKeys
 	if err := checkNew(reading, s.Cloud, to); err != nil {
 		return info, err
 	}
+	if err := s.warnOfOwnBucket(reading, to); err != nil {
+		return info, err
+	}
 	recipients, err := recipientsOf(reading, s.Cloud, keys)
 	if err != nil {
 		return info, err
 	}
 	return s.backupFor(ctx, to, recipients)
+}
+
+// warnOfOwnBucket warns about a backup in the bucket that is a part of the cluster.
+func (s *Session) warnOfOwnBucket(ctx context.Context, to string) error {
+	if !s3.IsURL(to) {
+		return nil
+	}
+	f, err := s3.ParseFile(to)
+	if err != nil {
+		return err
+	}
+	own, err := s3.BucketNameIfAllowed(ctx, s.Cloud)
+	if err == nil && own == f.Bucket {
+		s.Warn("bucket %s is a part of the cluster: the cluster cannot be deleted before the backup is moved to another bucket", own)
+	}
+	return err
 }
 
 // backupFor makes a backup for recipients.

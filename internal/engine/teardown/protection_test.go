@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	sims3 "github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -98,6 +99,22 @@ var protections = map[string]struct {
 	"objects": {
 		"flatcar.yaml", denyIn("s3:Delete*Version"), "denies s3:DeleteObjectVersion",
 	},
+	"objects of somebody else": {
+		"flatcar.yaml", storeBackup, "has 1 object that no run has stored (backups/one), and is only deleted without them: aws s3 mv --recursive --exclude 'control-plane/*'",
+	},
+}
+
+// storeBackup puts an object into the bucket of the cluster.
+func storeBackup(t *testing.T, a *awssim.AWS, on bool) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		for _, b := range s.S3.Buckets {
+			delete(b.Objects, "backups/one")
+			if on {
+				b.Objects["backups/one"] = &sims3.Object{Key: "backups/one", Body: []byte("etcd")}
+			}
+		}
+	})
 }
 
 // denyIn adds a statement to the policy of the bucket that denies an action to everybody.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -213,14 +214,19 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 	return &after, nil
 }
 
-// Delete implements graph.Deleter. It deletes all versions of all objects first, and the
-// parameter with the name last.
+// Delete implements graph.Deleter. It deletes all versions of boot data first, and the
+// parameter with the name last. S3 refuses the deletion of a bucket with other objects.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
-	err := cloud.IgnoreNotFound(deleteObjects(ctx, c, have.Name))
+	err := cloud.IgnoreNotFound(deleteBootData(ctx, c, have.Name))
 	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
 		return err
 	}
 	_, err = c.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &have.Name})
+	if cloud.Is(err, "BucketNotEmpty") {
+		if refusal, looked := othersObjects(ctx, c, *have); refusal != "" && looked == nil {
+			return errors.New(refusal)
+		}
+	}
 	if cloud.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -228,32 +234,13 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 	return cloud.IgnoreNotFound(err)
 }
 
-func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
-	ctx = cloud.Listing(ctx)
-	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &bucket}); p.HasMorePages(); {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		var gone []types.ObjectIdentifier
-		for _, v := range page.Versions {
-			gone = append(gone, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
-		}
-		for _, m := range page.DeleteMarkers {
-			gone = append(gone, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
-		}
-		if len(gone) == 0 {
-			continue
-		}
-		out, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: gone, Quiet: aws.Bool(true)}})
-		if err != nil {
-			return err
-		}
-		if len(out.Errors) > 0 {
-			return fmt.Errorf("%s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
-		}
+// protection says why S3 would refuse the deletion of a bucket.
+func protection(ctx context.Context, c *cloud.Clients, s BucketState) (string, error) {
+	refusal, err := deletionDenied(ctx, c, s)
+	if refusal != "" || err != nil {
+		return refusal, err
 	}
-	return nil
+	return othersObjects(ctx, c, s)
 }
 
 // deletionDenied says which statement of the bucket's policy denies its deletion. Statements with a condition
@@ -340,7 +327,7 @@ func BucketNameIfAllowed(ctx context.Context, c *cloud.Clients) (string, error) 
 	return name, err
 }
 
-// RetireBucket adds the deletion of a bucket that is not desired any more, with its objects, after what has used it.
+// RetireBucket adds the deletion of a bucket that is not desired any more, with its boot data, after what has used it.
 func RetireBucket(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
 	kind.Retire(g, id, (&Bucket{Name: name}).Find, &Bucket{}, after)
 }
@@ -354,7 +341,7 @@ func bucketKind() *kind.Kind {
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",
 		},
 	}, kind.Functions[BucketState]{
-		List: listBucket, Delete: &Bucket{}, Protection: deletionDenied,
+		List: listBucket, Delete: &Bucket{}, Protection: protection,
 		ID: func(BucketState) plan.ID { return BucketKind },
 	})
 }

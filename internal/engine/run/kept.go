@@ -57,6 +57,8 @@ func (d *Deleting) whyVolumeKept(x teardown.Leftover) string {
 		return "all volumes are kept (--keep-volumes)"
 	case d.options.Volumes == cluster.DeleteVolumes, x.Tags[reclaimTag] != "", policy == "Delete":
 		return ""
+	case !x.Created:
+		return "AWS does not delete it with its machine (its DeleteOnTermination is off, or it is a restored one): --delete-volumes deletes it"
 	case policy != "":
 		return "its reclaim policy is " + policy + ": --delete-volumes deletes it"
 	}

@@ -127,7 +127,11 @@ func (a *adder) pending(l Leftover) *pending {
 	if swept || a.claimed[l.ID] || a.g.Resource(p.id) != nil {
 		return nil
 	}
-	for _, id := range []plan.ID{plan.ID(l.Tags.Printable(cloud.ResourceTag)), l.InManifest} {
+	tagged := plan.ID(l.Tags.Printable(cloud.ResourceTag))
+	if l.Kind.Name == ec2.VolumeKind { // it has the tag of its machine
+		tagged = ""
+	}
+	for _, id := range []plan.ID{tagged, l.InManifest} {
 		if id != "" && a.g.Resource(id) == nil {
 			p.id = id
 			break

@@ -159,16 +159,16 @@ func (s *search) readTags(ctx context.Context) error {
 
 // note records the types that have unclaimed resources.
 func (s *search) note(tags []types.TagDescription, own map[string]bool) {
-	created, owned := map[types.ResourceType]bool{}, map[types.ResourceType]bool{}
+	created := map[types.ResourceType]bool{}
 	for _, k := range aws.Kinds() {
-		created[k.Type], owned[k.Type] = created[k.Type] || k.InCluster, owned[k.Type] || !k.InClusterOnly
+		created[k.Type] = created[k.Type] || k.InCluster
 	}
 	for _, t := range tags {
 		id := awssdk.ToString(t.ResourceId)
 		switch {
 		case s.claimed[id]:
 		case awssdk.ToString(t.Key) == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(tagMap(t)):
-			s.types[t.ResourceType] = s.types[t.ResourceType] || owned[t.ResourceType]
+			s.types[t.ResourceType] = true
 		case own[id]:
 		case t.ResourceType == types.ResourceTypeNetworkInterface && s.ofPods(t):
 			s.pods = append(s.pods, id)

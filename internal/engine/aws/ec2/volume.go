@@ -16,20 +16,26 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Volume is an EBS volume that the EBS CSI driver created for a PersistentVolumeClaim.
-// AWS deletes the volumes of machines with the machines.
+// Volume is an EBS volume that the EBS CSI driver created for a PersistentVolumeClaim, or one of a machine that AWS does not delete with the machine:
+// its DeleteOnTermination is off, or somebody has restored it from a backup with its tags.
 type Volume struct{}
 
 // VolumeState is an EBS volume, as AWS describes it.
-type VolumeState struct{ identity.Object }
+type VolumeState struct {
+	identity.Object
+	Instances []string // IDs of the instances that it is attached to
+}
 
 var _ graph.Deleter[VolumeState] = (*Volume)(nil)
 
 // Delete implements graph.Deleter.
 func (v *Volume) Delete(ctx context.Context, c *cloud.Clients, have *VolumeState) error {
 	_, err := c.EC2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: &have.ID})
-	if cloud.Is(err, "IncorrectState") {
+	switch {
+	case cloud.Is(err, "IncorrectState"):
 		return graph.NotYet(fmt.Errorf("the volume to be created: %w", err))
+	case cloud.Is(err, "VolumeInUse"):
+		return graph.NotYet(fmt.Errorf("the volume to be detached: %w", err))
 	}
 	return err
 }
@@ -40,21 +46,26 @@ const VolumeKind = "volume"
 // volumeKind declares volumes.
 func volumeKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: VolumeKind, Area: plan.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true,
+		Name: VolumeKind, Area: plan.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true,
 		ReadActions: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
 	}, kind.Functions[VolumeState]{
 		List: volumes, Delete: &Volume{},
+		Outlives: func(s VolumeState) []string { return s.Instances },
 	})
 }
 
-// volumes lists the volumes that controllers in a cluster created.
+// volumes lists the volumes that controllers in a cluster created, and those of its machines that AWS does not delete with them ("Preserve data when
+// an instance is terminated", EC2 user guide).
 func volumes(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]VolumeState, error) {
 	return cloud.Remember(ctx, c, "volumes", func(ctx context.Context) (out []VolumeState, err error) {
-		found, err := describeVolumes(ctx, c, cloud.Filter("tag:"+of.Tag(), cloud.Owned))
+		found, err := describeVolumes(ctx, c, cloud.Filter("tag-key", c.OwnerTag(), of.Tag()))
 		for _, v := range found {
-			s := VolumeState{identity.Object{ID: aws.ToString(v.VolumeId), Tags: cloud.FromEC2(v.Tags)}}
+			s := VolumeState{Object: identity.Object{ID: aws.ToString(v.VolumeId), Tags: cloud.FromEC2(v.Tags)}}
+			for _, a := range v.Attachments {
+				s.Instances = append(s.Instances, aws.ToString(a.InstanceId))
+			}
 			gone := v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
-			if of.Created(s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, deletedWithMachine) {
+			if of.Has(s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, deletedWithMachine) {
 				out = append(out, s)
 			}
 		}

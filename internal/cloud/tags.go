@@ -90,17 +90,27 @@ func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 	return out
 }
 
-// TagCommand returns the command of the AWS CLI that adds tags to a resource: to one of EC2 by its ID, to one of Elastic Load Balancing or EKS
-// by its ARN. The tags are pairs of a key and a value.
+// TagCommand returns the command of the AWS CLI that adds tags to a resource: to one of EC2 by its ID, to a queue of SQS by its URL, to others by
+// their ARN. The tags are pairs of a key and a value.
 func TagCommand(id string, pairs ...string) string {
-	form, before := "Key=%s,Value=%s", "aws ec2 create-tags --resources "
+	form, before := "Key=%s,Value=%s", "aws ec2 create-tags --resources "+id
+	_, name, _ := strings.Cut(id, "/")
+	of := func(service string) bool { return strings.HasPrefix(id, "arn:") && strings.Contains(id, ":"+service+":") }
 	switch {
-	case strings.HasPrefix(id, "arn:") && strings.Contains(id, ":eks:"):
-		form, before = "%s=%s", "aws eks tag-resource --resource-arn "
+	case of("eks"):
+		form, before = "%s=%s", "aws eks tag-resource --resource-arn "+id
+	case of("iam") && strings.Contains(id, ":oidc-provider/"):
+		before = "aws iam tag-open-id-connect-provider --open-id-connect-provider-arn " + id
+	case of("iam"):
+		before = "aws iam tag-role --role-name " + name[strings.LastIndex(name, "/")+1:]
+	case of("events"):
+		before = "aws events tag-resource --resource-arn " + id
+	case strings.HasPrefix(id, "https://"):
+		form, before = "%s=%s", "aws sqs tag-queue --queue-url "+id
 	case strings.HasPrefix(id, "arn:"):
-		before = "aws elbv2 add-tags --resource-arns "
+		before = "aws elbv2 add-tags --resource-arns " + id
 	}
-	command := before + id + " --tags"
+	command := before + " --tags"
 	for pair := range slices.Chunk(pairs, 2) {
 		command += fmt.Sprintf(" "+form, pair[0], pair[1])
 	}

@@ -389,7 +389,10 @@ func showCommand(id string) string {
 	if is := options[prefix]; is != "" {
 		return "aws ec2 describe-" + is + " " + id
 	}
-	if strings.HasPrefix(id, "arn:") {
+	switch {
+	case strings.Contains(id, ":targetgroup/"):
+		return "aws elbv2 describe-target-groups --target-group-arns " + id
+	case strings.Contains(id, ":loadbalancer/"):
 		return "aws elbv2 describe-load-balancers --load-balancer-arns " + id
 	}
 	return ""

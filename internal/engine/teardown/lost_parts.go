@@ -10,8 +10,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -38,7 +40,75 @@ func (s *foreignSearch) lostParts(ctx context.Context, own []kind.Found) error {
 	if err := s.lostUsed(ctx, used); err != nil {
 		return err
 	}
+	if err := s.lostOfEKS(ctx, own); err != nil {
+		return err
+	}
 	return s.lostFirst(ctx)
+}
+
+// lostOfEKS notes the IAM roles that runs have made for the EKS cluster, by their path or name, and the OIDC provider, if they have lost their tags:
+// a deletion would leave them, and what is found by the role of Karpenter. Who may not read IAM has made none.
+func (s *foreignSearch) lostOfEKS(ctx context.Context, own []kind.Found) error {
+	users := map[string]string{} // by the name of a role
+	clusters := map[string]bool{}
+	if name := s.of.EKSName(); name != "" {
+		clusters[name] = true
+	}
+	for _, f := range own {
+		var role string
+		switch x := f.State.(type) {
+		case eks.ClusterState:
+			role, clusters[x.Name] = x.RoleARN, true
+			if err := s.lostOIDCProvider(ctx, x); err != nil {
+				return err
+			}
+		case eks.NodeGroupState:
+			role = x.RoleARN
+		case eks.FargateProfileState:
+			role = x.RoleARN
+		}
+		if name := iam.RoleName(role); iam.HasGeneratedName(name, s.c.Cluster) {
+			users[name] = f.Kind.Name + " " + f.ID
+		}
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(clusters)) {
+		names, err := iam.RolesWithPath(ctx, s.c, podrole.Path(cluster, s.c.Region))
+		if err != nil && !cloud.Denied(err) {
+			return err
+		}
+		for _, name := range names {
+			users[name] = "EKS cluster " + cluster
+		}
+	}
+	for name, user := range users {
+		role, err := iam.GetRole(ctx, s.c, name)
+		if err != nil && !cloud.Denied(err) {
+			return err
+		}
+		if role != nil && !role.IsOwned(s.c) {
+			s.untagged(iam.RoleKind, role.ID, "use by "+user, role.Tags)
+		}
+	}
+	return nil
+}
+
+// lostOIDCProvider notes the OIDC provider of a cluster if the deletion does not delete it and it has lost its tags.
+func (s *foreignSearch) lostOIDCProvider(ctx context.Context, cluster eks.ClusterState) error {
+	provider, err := eks.OIDCProviderOf(ctx, s.c, cluster)
+	if err != nil && !cloud.Denied(err) {
+		return err
+	}
+	if provider != nil && !provider.IsOwned(s.c) && !s.known[provider.ID] {
+		s.untagged(eks.OIDCProviderKind, provider.ID, "EKS cluster "+cluster.Name, provider.Tags)
+	}
+	return nil
+}
+
+// untagged notes a resource that nothing waits for, if it may have lost its tags.
+func (s *foreignSearch) untagged(of, id, in string, tags cloud.Tags) {
+	if s.of.MayHaveLost(tags) {
+		s.add(plan.ForeignResource{Kind: of, ID: id, In: in, Owner: "without tags: give it one if it is somebody else's"}, tags)
+	}
 }
 
 // lostFirst notes the machine of the init marker if the deletion does not find it.

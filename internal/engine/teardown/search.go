@@ -49,8 +49,24 @@ func Claimed(g *graph.Graph) map[string]bool {
 		if !is || !f.Kind.Borrowed || f.Kind.Type != "" {
 			claimed[n.CloudID()] = true
 		}
+		for _, id := range deletedWith(n.Observed()) {
+			claimed[id] = true
+		}
 	}
 	return claimed
+}
+
+// deletedWith returns the IDs of the volumes that AWS deletes with a machine.
+func deletedWith(have graph.State) []string {
+	switch m := have.(type) {
+	case ec2.InstanceState:
+		return m.OwnVolumes
+	case *ec2.InstanceState:
+		if m != nil {
+			return m.OwnVolumes
+		}
+	}
+	return nil
 }
 
 // search is a search for the resources of a cluster.
@@ -61,6 +77,7 @@ type search struct {
 
 	types map[types.ResourceType]bool // EC2 types with unclaimed resources
 	pods  []string                    // IDs of network interfaces that the pod network has created
+	disks map[string]bool             // IDs of volumes with the owned tag, without those that AWS deletes with machines of a graph
 	found Leftovers
 }
 
@@ -71,11 +88,19 @@ type search struct {
 // is true: the plan of a deletion then also lists what the manifest does not name any more.
 func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[string]bool, named bool) (Leftovers, kind.Owner, error) {
 	of.Cluster = c.Cluster
-	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}
+	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}, disks: map[string]bool{}}
 	byName := func(k *kind.Kind) bool { return k.ByNameOnly && (named || len(claimed) == 0) }
 	byTag := func(k *kind.Kind) bool {
 		of := cmp.Or(k.Type, k.SearchedWith)
-		return !k.ByNameOnly && (of == "" || s.types[of])
+		return !k.ByNameOnly && (of == "" || s.types[of]) && k.Name != ec2.VolumeKind
+	}
+	lastingVolumes := func(k *kind.Kind) bool {
+		for _, f := range s.found {
+			for _, id := range deletedWith(f.State) {
+				delete(s.disks, id)
+			}
+		}
+		return k.Name == ec2.VolumeKind && (s.types[k.Type] || len(s.disks) > 0)
 	}
 	err := s.list(ctx, byName)
 	if err == nil {
@@ -83,6 +108,9 @@ func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[st
 	}
 	if err == nil {
 		err = s.list(ctx, byTag)
+	}
+	if err == nil {
+		err = s.list(ctx, lastingVolumes)
 	}
 	if err != nil {
 		return nil, s.of, err
@@ -167,6 +195,8 @@ func (s *search) note(tags []types.TagDescription, own map[string]bool) {
 		id := awssdk.ToString(t.ResourceId)
 		switch {
 		case s.claimed[id]:
+		case t.ResourceType == types.ResourceTypeVolume && s.of.Owns(tagMap(t)):
+			s.disks[id] = true
 		case awssdk.ToString(t.Key) == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(tagMap(t)):
 			s.types[t.ResourceType] = true
 		case own[id]:

@@ -68,7 +68,7 @@ func (r *Rule) Find(ctx context.Context, c *cloud.Clients) (*RuleState, error) {
 func (r *Rule) Diff(have *RuleState) (d plan.Diff) {
 	if have.Foreign {
 		d.Fixed("owner", "somebody else", "this cluster")
-		d.Advise("delete the rule " + have.Name + ", or give the cluster another name")
+		d.Advise(kind.RestoreAdvice(have.ID, have.Tags, r.Tags) + "delete the rule " + have.Name + ", or give the cluster another name")
 		return d
 	}
 	d.Set("events", have.Pattern, text.CanonicalJSON(r.pattern()))

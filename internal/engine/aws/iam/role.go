@@ -84,7 +84,7 @@ func (r *Role) Diff(have *RoleState) (d plan.Diff) {
 	switch {
 	case have.Existing && r.Exclusive:
 		d.Fixed("owner", "somebody else", "this cluster")
-		d.Advise("delete the role " + r.Name + ", or name it in the manifest by its roleARN instead of policyARNs")
+		d.Advise(kind.RestoreAdvice(have.ID, have.Tags, r.Tags) + "delete the role " + r.Name + ", or name it in the manifest by its roleARN instead of policyARNs")
 		return d
 	case have.Existing:
 		return nil
@@ -298,10 +298,13 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 	return cloud.TagsFrom(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
+// RoleKind is the name of the kind of roles.
+const RoleKind = "role"
+
 // roleKind declares roles.
 func roleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "role", Rehearsed: true, Area: plan.AreaPrerequisites, ByNameOnly: true,
+		Name: RoleKind, Rehearsed: true, Area: plan.AreaPrerequisites, ByNameOnly: true,
 		ReadActions: []string{
 			"iam:GetPolicy", "iam:GetRole", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies", "iam:ListInstanceProfilesForRole", "iam:ListRolePolicies",
 			"iam:ListRoles",
@@ -338,6 +341,11 @@ func RolesWithPath(ctx context.Context, c *cloud.Clients, path string) ([]string
 // RetireRole adds the deletion of a role that is not desired any more, if the cluster owns it, after what has used it.
 func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
 	kind.Retire(g, id, identity.OwnedByName(GetRole, name), &Role{}, after)
+}
+
+// HasGeneratedName reports whether the name of a role is one that this program or CAPA generates for roles of a cluster.
+func HasGeneratedName(name, cluster string) bool {
+	return strings.Contains(name, cluster) && (strings.HasSuffix(name, "iam-service-role") || strings.HasSuffix(name, "_fargate")) || strings.HasPrefix(name, "capa_")
 }
 
 // RoleName returns the name in the ARN of a role, which may have a path.

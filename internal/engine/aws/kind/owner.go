@@ -2,6 +2,8 @@ package kind
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -107,6 +109,20 @@ func (o Owner) MayHaveLost(tags cloud.Tags) bool {
 		}
 	}
 	return own
+}
+
+// RestoreAdvice is the beginning of the advice for a resource with the name of one of the cluster that has none of its tags: without any, it may have
+// lost them. It is "" if the resource has tags of another owner.
+func RestoreAdvice(id string, have, want cloud.Tags) string {
+	if len(have) > 0 {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if strings.HasPrefix(key, cloud.ClusterTagPrefix) && want[key] == cloud.Owned {
+			return "it has no tags; if it is the cluster's, restore them: " + cloud.TagCommand(id, key, want[key]) + "; otherwise "
+		}
+	}
+	return ""
 }
 
 // EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may

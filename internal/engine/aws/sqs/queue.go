@@ -65,7 +65,7 @@ func (q *Queue) Find(ctx context.Context, c *cloud.Clients) (*QueueState, error)
 func (q *Queue) Diff(have *QueueState) (d plan.Diff) {
 	if have.Foreign {
 		d.Fixed("owner", "somebody else", "this cluster")
-		d.Advise("delete the queue " + have.Name + ", or give the cluster another name")
+		d.Advise(kind.RestoreAdvice(have.URL, have.Tags, q.Tags) + "delete the queue " + have.Name + ", or give the cluster another name")
 		return d
 	}
 	d.Set("policy", have.Policy, text.CanonicalJSON(q.policy()))

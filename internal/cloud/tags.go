@@ -95,7 +95,9 @@ func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 func TagCommand(id string, pairs ...string) string {
 	form, before := "Key=%s,Value=%s", "aws ec2 create-tags --resources "+id
 	_, name, _ := strings.Cut(id, "/")
-	of := func(service string) bool { return strings.HasPrefix(id, "arn:") && strings.Contains(id, ":"+service+":") }
+	of := func(service string) bool {
+		return strings.HasPrefix(id, "arn:") && strings.Contains(id, ":"+service+":")
+	}
 	switch {
 	case of("eks"):
 		form, before = "%s=%s", "aws eks tag-resource --resource-arn "+id

@@ -11,28 +11,42 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // findLostTags returns an error if the plan creates machines of a cluster in whose
 // security groups there are instances that seem to be machines without their tags. A run
 // does not find those, and would replace machines that work. If it is the machine that
-// runs kubeadm init, it would create a second cluster.
+// runs kubeadm init, it would create a second cluster. The same holds for the bastion and its group.
 func (l *Looking) findLostTags(ctx context.Context) error {
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	var created []plan.ID
-	var groups []string
+	created, groups := map[string][]plan.ID{}, map[string][]string{}
 	for _, s := range l.Plan.Steps {
+		of := ec2.MachineKind
+		if s.Resource == topology.BastionGroup || s.Resource.Kind() == topology.BastionKind {
+			of = topology.BastionKind
+		}
 		switch {
-		case s.Resource.Kind() == ec2.MachineKind && s.Action == plan.Create:
-			created = append(created, s.Resource)
+		case s.Resource.Kind() == of && s.Action == plan.Create:
+			created[of] = append(created[of], s.Resource)
 		case s.Resource.Kind() == ec2.SecurityGroupKind && s.CloudID != plan.Unknown && s.CloudID != "":
-			groups = append(groups, s.CloudID)
+			groups[of] = append(groups[of], s.CloudID)
 		}
 	}
-	if len(created) == 0 || len(groups) == 0 {
-		return nil
+	for _, of := range []string{ec2.MachineKind, topology.BastionKind} {
+		if len(created[of]) == 0 || len(groups[of]) == 0 {
+			continue
+		}
+		if err := l.findLostIn(ctx, groups[of], created[of]); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// findLostIn is findLostTags for machines with some security groups.
+func (l *Looking) findLostIn(ctx context.Context, groups []string, created []plan.ID) error {
 	all, err := ec2.Interfaces(ctx, l.Cloud, cloud.Filter("group-id", groups...))
 	if err != nil {
 		return fmt.Errorf("network interfaces of the cluster: %w", err)
@@ -137,8 +151,11 @@ func (l *Looking) lostTags(tags map[string]cloud.Tags, first string, created []p
 		}
 		replaces := created[min(len(reasons), len(created)-1)]
 		role := "node"
-		if id == first {
+		switch {
+		case id == first:
 			role = "control-plane"
+		case replaces.Kind() == topology.BastionKind:
+			role = topology.RoleBastion
 		}
 		reasons = append(
 			reasons,

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +61,7 @@ func withoutTags(a *awssim.AWS, id string, do func()) (had bool) {
 // Whichever resource has lost its tags: a deletion finds it without them, or is refused
 // before the first write, names the resource, and says how to restore its tags.
 func TestDeletionFindsLostTags(t *testing.T) {
-	all := append(enginetest.SampleOfAll(t), "eks-iam.yaml", "eks-karpenter.yaml")
+	all := append(enginetest.SampleOfAll(t), "eks-iam.yaml", "eks-karpenter.yaml", "flow-logs.yaml", "bastion.yaml")
 	several := []string{"machine", "role"} // of which each is tried: they have different tasks
 	enginetest.EachOf(t, all, awssim.Options{Lag: enginetest.Lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
@@ -104,39 +105,89 @@ func TestDeletionFindsLostTags(t *testing.T) {
 	})
 }
 
-// If a part of the network or a pool has lost its tags, the plan is refused instead of creating another one. The error names the resource and
-// says how to restore the tags.
+// Whichever resource has lost its tags: a plan does not create a second one. It finds the resource and puts the tags back, or it is refused; the error
+// names the resource and says how to restore the tags.
 func TestPlanFindsLostTags(t *testing.T) {
-	enginetest.EachOf(
-		t,
-		append(enginetest.SampleOfAll(t), enginetest.MachinePool, "ipv6.yaml", "wavelength.yaml"),
-		awssim.Options{Lag: enginetest.Lag},
-		func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
-			enginetest.MustApply(t, m, a)
-			time.Sleep(enginetest.Booting)
-			planned, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
-			require.NoError(t, err)
-			tried := map[string]bool{}
-			for _, s := range planned.Steps {
-				kind := s.Resource.Kind()
-				if s.Action != plan.Remove || tried[kind] || !slices.Contains([]string{
-					"internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "auto-scaling-group",
-				}, kind) {
-					continue
-				}
-				tried[kind] = withoutTags(a, s.CloudID, func() {
-					calls := len(a.Calls())
-					_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
-					assert.ErrorAs(t, err, new(*plan.RefusedError), "%s", s.Resource) //nolint:testifylint // all are listed
-					assert.ErrorContains(t, err, s.CloudID, "%s", s.Resource)         //nolint:testifylint // as above
-					assert.Regexp(t, `create-tags|create-or-update-tags`, err, "%s", s.Resource)
-					assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
-				})
-			}
-			assert.True(t, len(tried) > 0 || m.External || m.Infra.Spec.NetworkSpec.VPC.ID != "", "parts of the network")
-			enginetest.MustDelete(t, m, a)
-		},
+	files := append(
+		enginetest.SampleOfAll(t),
+		enginetest.MachinePool,
+		"ipv6.yaml",
+		"wavelength.yaml",
+		"bastion.yaml",
+		"flatcar.yaml",
+		"flow-logs.yaml",
+		"eks-iam.yaml",
+		"eks-karpenter.yaml",
 	)
+	enginetest.EachOf(t, files, awssim.Options{Lag: enginetest.Lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		enginetest.MustApply(t, m, a)
+		time.Sleep(enginetest.Booting)
+		planned, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		tried := map[string]bool{}
+		for _, s := range planned.Steps {
+			kind := s.Resource.Kind()
+			if s.Action != plan.Remove || tried[kind] || deletedWithAnother(kind) {
+				continue
+			}
+			tried[kind] = withoutTags(a, s.CloudID, func() {
+				calls := len(a.Calls())
+				found, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+				if err != nil {
+					assert.ErrorAs(t, err, new(*plan.RefusedError), "%s", s.Resource) //nolint:testifylint // all are listed
+					named := strings.Contains(err.Error(), s.CloudID) || strings.Contains(err.Error(), string(s.Resource))
+					assert.True(t, named, "%s: %v", s.Resource, err)
+					assert.Regexp(
+						t,
+						`create-tags|create-or-update-tags|add-tags|tag-resource|tag-role|tag-queue|without the tags|does not have the tag`,
+						err,
+						"%s",
+						s.Resource,
+					)
+					return
+				}
+				for _, x := range found.Steps {
+					assert.False(t, x.Resource.Kind() == kind && x.Action == plan.Create, "a second %s: %s", x.Resource, err)
+				}
+			})
+		}
+		assert.True(t, len(tried) > 0 || m.External || m.Infra.Spec.NetworkSpec.VPC.ID != "", "parts of the network")
+		enginetest.MustDelete(t, m, a)
+	})
+}
+
+// A route table takes one gateway endpoint of S3: one of somebody else is a conflict, before the first write, and the plan names the command that
+// takes the route tables from it.
+func TestEndpointOfSomebodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "flatcar.yaml")
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for _, e := range s.EC2.Endpoints {
+				e.Tags = map[string]string{"Name": "platform-team"}
+			}
+		})
+		time.Sleep(2 * enginetest.Lag)
+		calls := len(a.Calls())
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.Regexp(
+			t,
+			`vpce-[0-9a-f]+ \(platform-team\) routes com.amazonaws.us-east-1.s3 in rtb-.*: remove the route tables from it: aws ec2 modify-vpc-endpoint `+
+				`--region us-east-1 --vpc-endpoint-id vpce-[0-9a-f]+ --remove-route-table-ids rtb-`,
+			err.Error(),
+		)
+		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+		a.Edit(func(s *awssim.State) {
+			for _, e := range s.EC2.Endpoints {
+				e.RouteTables = nil
+			}
+		})
+		time.Sleep(2 * enginetest.Lag)
+		enginetest.MustApply(t, m, a)
+	})
 }
 
 // If somebody has deleted the launch template of a group, a deletion goes on, and does not ask for tags on it.
@@ -171,8 +222,8 @@ func harmless(m *manifest.Cluster, s plan.Step, how string) bool {
 		return existing
 	case "target-group":
 		return existing && how == "by name"
-	case "flow-log": // a VPC may have flow logs of somebody else, and none prevents its deletion
-		return true
+	case "flow-log": // a VPC may have flow logs of somebody else, and none prevents its deletion; only a manifest says which it is
+		return how == "by name"
 	case "launch-template": // that of a node group may be another tool's
 		return m.EKS != nil
 	}

@@ -43,6 +43,9 @@ func (s *foreignSearch) lostParts(ctx context.Context, own []kind.Found) error {
 	if err := s.lostOfEKS(ctx, own); err != nil {
 		return err
 	}
+	if err := s.lostFlowLog(ctx); err != nil {
+		return err
+	}
 	return s.lostFirst(ctx)
 }
 
@@ -80,6 +83,11 @@ func (s *foreignSearch) lostOfEKS(ctx context.Context, own []kind.Found) error {
 			users[name] = "EKS cluster " + cluster
 		}
 	}
+	return s.lostRoles(ctx, users)
+}
+
+// lostRoles notes those of the roles that exist and may have lost their tags. The users are what uses them, by their names.
+func (s *foreignSearch) lostRoles(ctx context.Context, users map[string]string) error {
 	for name, user := range users {
 		role, err := iam.GetRole(ctx, s.c, name)
 		if err != nil && !cloud.Denied(err) {
@@ -90,6 +98,23 @@ func (s *foreignSearch) lostOfEKS(ctx context.Context, own []kind.Found) error {
 		}
 	}
 	return nil
+}
+
+// lostFlowLog notes the flow log that the manifest names, if it has lost its tags. Nothing prevents the deletion of a VPC that has one.
+func (s *foreignSearch) lostFlowLog(ctx context.Context) error {
+	n := s.g.Resource(plan.ID(ec2.FlowLogKind))
+	if n == nil || n.Observed() != nil {
+		return nil
+	}
+	wanted, is := n.Desired().(*ec2.FlowLog)
+	if !is {
+		return nil
+	}
+	have, err := wanted.Other(ctx, s.c)
+	if err == nil && have != nil {
+		s.untagged(ec2.FlowLogKind, have.ID, have.VPC, have.Tags)
+	}
+	return err
 }
 
 // lostOIDCProvider notes the OIDC provider of a cluster if the deletion does not delete it and it has lost its tags.

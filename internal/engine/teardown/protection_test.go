@@ -100,7 +100,8 @@ var protections = map[string]struct {
 		"flatcar.yaml", denyIn("s3:Delete*Version"), "denies s3:DeleteObjectVersion",
 	},
 	"objects of somebody else": {
-		"flatcar.yaml", storeBackup, "has 1 object that no run has stored (backups/one), and is only deleted without them: aws s3 mv --recursive --exclude 'control-plane/*'",
+		"flatcar.yaml", storeBackup,
+		"has 1 object that no run has stored (backups/one), and is only deleted without them: aws s3 mv --recursive --exclude 'control-plane/*'",
 	},
 }
 

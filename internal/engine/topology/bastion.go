@@ -9,6 +9,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// BastionKind is the kind of the bastion, and its ID. BastionGroup is the ID of its security group.
+const (
+	BastionKind          = "bastion"
+	BastionGroup plan.ID = "security-group/bastion"
 )
 
 //go:embed bastion.sh
@@ -43,7 +50,7 @@ func addBastion(g *graph.Graph, in inputs, net network, groups securityGroups) b
 		i.Typed = in.spec.Bastion.InstanceType != ""
 		i.Needed = append(i.Needed, addKeyPair(g, in, group{specAt: in.m.InfraObject(), specPath: "spec"}, i.Key, nil)...)
 	}
-	graph.Add(g, "bastion", i, in.infra("spec.bastion"))
+	graph.Add(g, BastionKind, i, in.infra("spec.bastion"))
 	return true
 }
 

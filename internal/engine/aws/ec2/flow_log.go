@@ -3,6 +3,7 @@ package ec2
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -75,6 +76,38 @@ func (f *FlowLog) Diff(have *FlowLogState) (d plan.Diff) {
 	return d
 }
 
+// CheckCreation implements graph.CheckedCreation: a VPC has one flow log for a destination and a type of traffic (FlowLogAlreadyExists in "Error codes
+// for the Amazon EC2 API").
+func (f *FlowLog) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	other, err := f.Other(ctx, c)
+	if other == nil || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"%s records the same traffic to the same destination, and AWS takes one: %sdelete it (aws ec2 delete-flow-logs --region %s --flow-log-ids %s), "+
+			"or remove the annotation",
+		named(other.ID, other.Tags),
+		kind.RestoreAdvice(other.ID, other.Tags, f.Tags),
+		c.Region,
+		other.ID,
+	), nil
+}
+
+// Other returns a flow log of the VPC for the same traffic and destination that is not the cluster's, or nil.
+func (f *FlowLog) Other(ctx context.Context, c *cloud.Clients) (*FlowLogState, error) {
+	vpc, exists := f.VPC.Found()
+	if !exists {
+		return nil, nil
+	}
+	all, err := describeFlowLogs(ctx, c, "flow logs of "+vpc.ID, []types.Filter{cloud.Filter("resource-id", vpc.ID)})
+	for _, s := range all {
+		if !s.IsOwned(c) && s.Traffic == f.Traffic && s.Destination.place() == f.Destination.place() {
+			return &s, err
+		}
+	}
+	return nil, err
+}
+
 // Create implements graph.Creator.
 func (f *FlowLog) Create(ctx context.Context, c *cloud.Clients) (*FlowLogState, error) {
 	vpc := f.VPC.CloudID()
@@ -135,8 +168,13 @@ func unsuccessful(items []types.UnsuccessfulItem) error {
 
 // FlowLogs lists the flow logs of the cluster.
 func FlowLogs(ctx context.Context, c *cloud.Clients) ([]FlowLogState, error) {
-	return cloud.Remember(ctx, c, "flow logs", func(ctx context.Context) ([]FlowLogState, error) {
-		p := ec2.NewDescribeFlowLogsPaginator(c.EC2, &ec2.DescribeFlowLogsInput{Filter: c.OwnedFilters()})
+	return describeFlowLogs(ctx, c, "flow logs", c.OwnedFilters())
+}
+
+// describeFlowLogs lists the flow logs that match the filters; query is the key for cloud.Remember.
+func describeFlowLogs(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]FlowLogState, error) {
+	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]FlowLogState, error) {
+		p := ec2.NewDescribeFlowLogsPaginator(c.EC2, &ec2.DescribeFlowLogsInput{Filter: filters})
 		return cloud.Pages(ctx, p, func(o *ec2.DescribeFlowLogsOutput) (out []FlowLogState) {
 			for _, x := range o.FlowLogs {
 				out = append(out, flowLogState(x))

@@ -105,7 +105,12 @@ func (t *LaunchTemplate) CheckCreation(ctx context.Context, c *cloud.Clients) (r
 	}
 	for _, x := range out.LaunchTemplates {
 		if s := launchTemplateState(x); !s.IsOwned(c) {
-			return fmt.Sprintf("a launch template named %s exists (%s) that is not the cluster's: delete it, or give the pool another name", t.Name, s.ID), nil
+			return fmt.Sprintf(
+				"a launch template named %s exists (%s) that is not the cluster's: %sdelete it, or give the pool another name",
+				t.Name,
+				s.ID,
+				kind.RestoreAdvice(s.ID, s.Tags, t.Tags),
+			), nil
 		}
 	}
 	return "", nil

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,43 @@ func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d plan.Diff) {
 	d.Lines("routeTable", have.RouteTables, want)
 	d.Tags(have.Tags, e.Tags)
 	return d
+}
+
+// CheckCreation implements graph.CheckedCreation: a route table has one gateway endpoint of a service at most ("Gateway endpoints for Amazon S3", AWS
+// PrivateLink guide: "You can't have multiple endpoint routes for the same service in a single route table").
+func (e *GatewayEndpoint) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	vpc, exists := e.VPC.Found()
+	if !exists {
+		return "", nil
+	}
+	all, err := endpointsInVPC(ctx, c, vpc.ID)
+	for _, have := range all {
+		if have.Interface || have.Service != e.Service || have.IsOwned(c) || have.Deleting() {
+			continue
+		}
+		var shared []string
+		for _, t := range e.RouteTables {
+			if slices.Contains(have.RouteTables, t.CloudID()) {
+				shared = append(shared, t.CloudID())
+			}
+		}
+		if len(shared) == 0 {
+			continue
+		}
+		return fmt.Sprintf("%s routes %s in %s, and a route table takes one endpoint of a service: %sremove the route tables from it: "+
+			"aws ec2 modify-vpc-endpoint --region %s --vpc-endpoint-id %s --remove-route-table-ids %s",
+			named(have.ID, have.Tags), e.Service, strings.Join(shared, ", "), kind.RestoreAdvice(have.ID, have.Tags, e.Tags), c.Region, have.ID,
+			strings.Join(shared, " ")), err
+	}
+	return "", err
+}
+
+// named returns an ID with the tag Name.
+func named(id string, tags cloud.Tags) string {
+	if name := tags.Printable("Name"); name != "" {
+		return id + " (" + name + ")"
+	}
+	return id
 }
 
 // Create implements graph.Creator.

@@ -345,7 +345,8 @@ func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
 
 // HasGeneratedName reports whether the name of a role is one that this program or CAPA generates for roles of a cluster.
 func HasGeneratedName(name, cluster string) bool {
-	return strings.Contains(name, cluster) && (strings.HasSuffix(name, "iam-service-role") || strings.HasSuffix(name, "_fargate")) || strings.HasPrefix(name, "capa_")
+	generated := strings.HasSuffix(name, "iam-service-role") || strings.HasSuffix(name, "_fargate")
+	return generated && strings.Contains(name, cluster) || strings.HasPrefix(name, "capa_")
 }
 
 // RoleName returns the name in the ARN of a role, which may have a path.

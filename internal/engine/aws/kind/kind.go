@@ -33,7 +33,7 @@ type Kind struct {
 	// SearchedWith is an EC2 resource type that every cluster with this kind has. If the
 	// cluster has no resource of that type, this kind is not searched for.
 	SearchedWith types.ResourceType
-	InCluster bool // controllers in a cluster create such resources, too
+	InCluster    bool // controllers in a cluster create such resources, too
 	// ByNameOnly: searched for only without a manifest; a manifest names it.
 	ByNameOnly bool
 	// Behind names a kind. AWS has accepted the deletion of all its resources before one of this kind is

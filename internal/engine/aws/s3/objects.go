@@ -14,11 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// bootDataFolders are the folders of a bucket in which runs, and CAPA, store boot data.
-var bootDataFolders = []string{"control-plane/", "node/", "machine-pool/"}
+// bootDataFolders returns the folders of a bucket in which runs, and CAPA, store boot data.
+func bootDataFolders() []string { return []string{"control-plane/", "node/", "machine-pool/"} }
 
 func isBootData(key *string) bool {
-	return slices.ContainsFunc(bootDataFolders, func(folder string) bool { return strings.HasPrefix(aws.ToString(key), folder) })
+	return slices.ContainsFunc(bootDataFolders(), func(folder string) bool { return strings.HasPrefix(aws.ToString(key), folder) })
 }
 
 // deleteBootData deletes all versions of the objects with boot data, and delete markers of which nothing is left.
@@ -99,7 +99,7 @@ func othersObjects(ctx context.Context, c *cloud.Clients, s BucketState) (string
 }
 
 func exceptBootData() (options string) {
-	for _, folder := range bootDataFolders {
+	for _, folder := range bootDataFolders() {
 		options += fmt.Sprintf(" --exclude '%s*'", folder)
 	}
 	return options

@@ -63,6 +63,15 @@ func (t Tags) With(more Tags) Tags {
 	return out
 }
 
+// Without returns the tags of t without those with these keys.
+func (t Tags) Without(keys []string) Tags {
+	out := maps.Clone(t)
+	for _, k := range keys {
+		delete(out, k)
+	}
+	return out
+}
+
 // Owners returns the names of the clusters that own the resource by the tag of Cluster API Provider AWS, sorted.
 func (t Tags) Owners() (names []string) {
 	for _, key := range slices.Sorted(maps.Keys(t)) {

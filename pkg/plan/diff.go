@@ -81,7 +81,16 @@ func (d *Diff) Tags(have, want map[string]string) {
 		if exists && is == "" {
 			is = noValue
 		}
-		d.add("tag "+k, is, cmp.Or(want[k], noValue), InPlace)
+		d.add(tagField+k, is, cmp.Or(want[k], noValue), InPlace)
+	}
+}
+
+// Untag adds the removal of the tags with these keys.
+func (d *Diff) Untag(have map[string]string, keys []string) {
+	for _, k := range keys {
+		if is, exists := have[k]; exists {
+			d.add(tagField+k, cmp.Or(is, noValue), "", InPlace)
+		}
 	}
 }
 
@@ -126,8 +135,38 @@ func (d Diff) OnlyTags() bool {
 	return len(d) > 0 && !slices.ContainsFunc(d, func(c Change) bool { return !c.IsTag() })
 }
 
+// SetsTags reports whether a tag is missing, or has another value.
+func (d Diff) SetsTags() bool {
+	return slices.ContainsFunc(d, func(c Change) bool { return c.IsTag() && c.Want != "" })
+}
+
+// Untagged lists the keys of the tags to remove.
+func (d Diff) Untagged() (keys []string) {
+	for _, c := range d {
+		if c.IsTag() && c.Want == "" {
+			keys = append(keys, strings.TrimPrefix(c.Field, tagField))
+		}
+	}
+	return keys
+}
+
+// TagKeys lists the keys of all tags that differ.
+func (d Diff) TagKeys() (keys []string) {
+	for _, c := range d {
+		if c.IsTag() {
+			keys = append(keys, strings.TrimPrefix(c.Field, tagField))
+		}
+	}
+	return keys
+}
+
+// tagField begins the name of the field of a tag.
+const tagField = "tag "
+
 // IsTag reports whether the change is that of a tag.
-func (c Change) IsTag() bool { return len(c.Field) > 4 && c.Field[:4] == "tag " }
+func (c Change) IsTag() bool {
+	return len(c.Field) > len(tagField) && strings.HasPrefix(c.Field, tagField)
+}
 
 // Added lists the lines that are missing, of a field compared with Lines.
 func (d Diff) Added(field string) (out []string) {

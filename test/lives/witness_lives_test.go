@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
@@ -85,7 +87,7 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 
 // whole creates a cluster, asks for its state, restores every field that somebody else
 // has changed, deletes its workers, and then all of it; and then creates it again and
-// deletes it by name.
+// deletes it by name. The second one has a tag that is removed.
 func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	l.t.Helper()
 	before := l.a.Inventory()
@@ -112,6 +114,9 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	require.NoError(l.t, err)
 	require.Equal(l.t, before, l.a.Inventory())
 
+	m = again()
+	m.Infra.Spec.AdditionalTags = infrav1.Tags(cloud.Tags(m.Infra.Spec.AdditionalTags).With(cloud.Tags{"former": "x"}))
+	l.apply(m)
 	m = again()
 	l.apply(m)
 	enginetest.Lives(l.t, l.a, m)

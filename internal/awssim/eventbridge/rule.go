@@ -46,6 +46,7 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.removeTargets, "Rule", "Ids")
 	core.On(svc.Account, svc.listTags, "ResourceARN")
 	core.On(svc.Account, svc.tagResource, "ResourceARN", "Tags")
+	core.On(svc.Account, svc.untagResource, "ResourceARN", "TagKeys")
 }
 
 // MostRules is the quota of rules for each event bus.
@@ -275,6 +276,17 @@ func (svc *Service) tagResource(in *events.TagResourceInput) (*events.TagResourc
 		return nil, err
 	}
 	return &events.TagResourceOutput{}, nil
+}
+
+func (svc *Service) untagResource(in *events.UntagResourceInput) (*events.UntagResourceOutput, error) {
+	r, err := svc.ruleOf(in.ResourceARN)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range in.TagKeys {
+		delete(r.Tags, k)
+	}
+	return &events.UntagResourceOutput{}, nil
 }
 
 // Publish sends an event of an AWS service to the targets of the rules that match it, and returns how many have received it.

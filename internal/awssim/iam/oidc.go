@@ -29,6 +29,7 @@ func (svc *Service) simulateOIDC() {
 	core.On(svc.Account, svc.deleteOIDC, "OpenIDConnectProviderArn")
 	core.On(svc.Account, svc.addOIDCClient, "OpenIDConnectProviderArn", "ClientID")
 	core.On(svc.Account, svc.tagOIDC, "OpenIDConnectProviderArn", "Tags")
+	core.On(svc.Account, svc.untagOIDC, "OpenIDConnectProviderArn", "TagKeys")
 }
 
 func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.CreateOpenIDConnectProviderOutput, error) {
@@ -121,4 +122,15 @@ func (svc *Service) tagOIDC(in *iam.TagOpenIDConnectProviderInput) (*iam.TagOpen
 	}
 	putTags(&p.Tags, in.Tags)
 	return &iam.TagOpenIDConnectProviderOutput{}, nil
+}
+
+func (svc *Service) untagOIDC(in *iam.UntagOpenIDConnectProviderInput) (*iam.UntagOpenIDConnectProviderOutput, error) {
+	p, err := svc.oidc(in.OpenIDConnectProviderArn)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range in.TagKeys {
+		delete(p.Tags, k)
+	}
+	return &iam.UntagOpenIDConnectProviderOutput{}, nil
 }

@@ -50,6 +50,7 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.deleteQueue, "QueueUrl")
 	core.On(svc.Account, svc.listQueueTags, "QueueUrl")
 	core.On(svc.Account, svc.tagQueue, "QueueUrl", "Tags")
+	core.On(svc.Account, svc.untagQueue, "QueueUrl", "TagKeys")
 }
 
 // The error codes are those of the query protocol, which the service still sends beside the names of the exceptions
@@ -283,6 +284,17 @@ func (svc *Service) tagQueue(in *sqs.TagQueueInput) (*sqs.TagQueueOutput, error)
 		return nil, err
 	}
 	return &sqs.TagQueueOutput{}, nil
+}
+
+func (svc *Service) untagQueue(in *sqs.UntagQueueInput) (*sqs.UntagQueueOutput, error) {
+	q, err := svc.queue(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range in.TagKeys {
+		delete(q.Tags, k)
+	}
+	return &sqs.UntagQueueOutput{}, nil
 }
 
 // Send puts a message of another service into a queue, if the policy of the queue allows it, and reports whether it did.

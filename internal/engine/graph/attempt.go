@@ -93,7 +93,7 @@ func (n *resource) requiredAction(have State) (plan.Action, plan.Diff) {
 	if have == nil {
 		return missing, n.Wanted()
 	}
-	d := n.behaviour.diff(have)
+	d := n.diff(have)
 	if a := d.Action(); a != plan.Settle {
 		return a, d
 	}

@@ -306,6 +306,9 @@ func UseAs[S State](g *Graph, id plan.ID, find Lookup[S], deleted S, opts ...Opt
 	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find, deleted: &deleted}}}, opts)
 }
 
+// Untag has a run remove the tags with these keys from a resource, if it has them.
+func Untag(r Resource, keys []string) { r.untag(keys) }
+
 // Retire adds an owned resource that is not desired any more: Apply and Delete delete it.
 func Retire[S State](g *Graph, id plan.ID, r deletable[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleRetired, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)

@@ -35,6 +35,7 @@ type Resource interface {
 
 	isNil() bool
 	postpone(until []Edge)
+	untag(keys []string)
 	deletedAfter() func(plan.ID) bool
 	deletedBehind() func(plan.ID) bool
 	existing() <-chan struct{}
@@ -105,6 +106,7 @@ type resource struct {
 	partOf     plan.ID   // whose deletion it is a part of; "": of none
 	label      plan.ID   // its ID before it was retired; "": the same
 	reasons    plan.Diff // why it is deleted
+	former     []string  // keys of tags that earlier runs have set, and that it should not have any more
 
 	after  func(plan.ID) bool // DeletedAfter; nil: none
 	behind func(plan.ID) bool // DeletedBehind; nil: none
@@ -132,6 +134,8 @@ func (n *resource) ID() plan.ID { return n.id }
 func (n *resource) Needs() []Edge { return n.needs }
 
 func (n *resource) postpone(until []Edge) { n.needs = append(n.needs, until...) }
+
+func (n *resource) untag(keys []string) { n.former = keys }
 
 func (n *resource) deletedAfter() func(plan.ID) bool { return n.after }
 
@@ -174,6 +178,15 @@ func (n *resource) Wanted() plan.Diff {
 		return d
 	}
 	return d.Wanted()
+}
+
+// diff lists the differences of a resource that exists, with the tags to remove.
+func (n *resource) diff(have State) plan.Diff {
+	d := n.behaviour.diff(have)
+	if tagged, is := have.(interface{ ResourceTags() cloud.Tags }); is {
+		d.Untag(tagged.ResourceTags(), n.former)
+	}
+	return d
 }
 
 func (n *resource) rehearse(ctx context.Context, c *cloud.Clients, d plan.Diff) (err error) {

@@ -34,7 +34,7 @@ func late() map[string]string {
 			ModifySubnetAttribute ModifyTargetGroup ModifyTargetGroupAttributes ModifyVpcAttribute ModifyVpcEndpoint PutBucketPolicy
 			PutBucketTagging PutLifecycleHook PutRolePermissionsBoundary PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
 			SuspendProcesses TagOpenIDConnectProvider TagQueue TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
-			UpdateClusterVersion UpdatePodIdentityAssociation`,
+			UntagOpenIDConnectProvider UntagQueue UntagResource UntagRole UpdateClusterVersion UpdatePodIdentityAssociation`,
 		"a machine that runs, although the cluster is stopped, loses nothing, and the next stop finds it": `
 			StartInstances`,
 		"a session that nobody opens ends by itself": `

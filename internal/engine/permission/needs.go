@@ -46,7 +46,7 @@ func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
 		if name == autoscaling.GroupKind || name == eks.NodeGroupKind {
 			of = append(of, kinds[autoscaling.HookKind])
 		}
-		if n, ok := desired.(*eks.NodeGroup); ok && len(n.NodeTags) > 0 {
+		if n, ok := desired.(*eks.NodeGroup); ok && len(n.NodeTags)+len(n.FormerNodeTags) > 0 {
 			of = append(of, kinds[autoscaling.NodeTagsKind])
 		}
 		for _, k := range of {
@@ -89,7 +89,7 @@ func needsOf(k *kind.Kind, s plan.Step) (out []Need) {
 		if k.Name == s3.BucketKind && k.Name != s.Resource.Kind() && action != "s3:PutObject" { // a machine puts its boot data into it
 			continue
 		}
-		if sure, maybe := needed(k, s.Action, useOf(action)); sure || maybe {
+		if sure, maybe := needed(k, s, action); sure || maybe {
 			out = append(out, Need{Action: action, Step: s, Maybe: maybe})
 		}
 	}
@@ -99,10 +99,25 @@ func needsOf(k *kind.Kind, s plan.Step) (out []Need) {
 	return out
 }
 
+// removesTags reports whether an action removes tags.
+func removesTags(action string) bool {
+	_, name, _ := strings.Cut(action, ":")
+	return strings.HasPrefix(name, "Untag") || name == "DeleteTags" || name == "RemoveTags"
+}
+
+// untagged reports whether a step removes tags.
+func untagged(s plan.Step) bool {
+	return len(s.Diff.Untagged()) > 0 || slices.ContainsFunc(s.Diff, func(c plan.Change) bool { return autoscaling.IsNodeTag(c) && c.Want == "" })
+}
+
 // needed reports whether a step of a kind needs an action of that use: for sure, or depending
 // on what differs.
-func needed(k *kind.Kind, a plan.Action, u use) (sure, maybe bool) {
-	switch a {
+func needed(k *kind.Kind, s plan.Step, action string) (sure, maybe bool) {
+	if removesTags(action) && k.Name != ec2.SubnetTagsKind {
+		return untagged(s), false
+	}
+	u := useOf(action)
+	switch s.Action {
 	case plan.Create:
 		return u == makes || u == sets, u == changes || k.Name == ec2.DefaultGroupKind
 	case plan.Remove:

@@ -32,7 +32,7 @@ func Of(m *manifest.Cluster) Scope {
 	}
 	maps.Copy(roles, hookRoles(m))
 	s.Templates = slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool {
-		return p.Template() != nil || len(p.Hooks()) > 0 || len(m.NodeTags(p)) > 0
+		return p.Template() != nil || len(p.Hooks()) > 0
 	})
 	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
 	s.Kind = SelfManaged

@@ -28,7 +28,7 @@ type Scope struct {
 	AddonRoles []string // ARNs of the roles of add-ons' service accounts
 	MadeRoles  []string // that are made for the cluster; empty: none
 	NoPools    bool     // there are no Auto Scaling groups
-	Templates  bool     // node groups of EKS have launch templates, hooks, or tags for nodes
+	Templates  bool     // node groups of EKS have launch templates or hooks
 	Backups    []string // buckets with backups, and those from which machines load restored snapshots
 	BackupKeys []string // KMS keys that backups are encrypted with: IDs, ARNs, aliases
 	FlowLogs   []string // ARNs of the roles with which AWS writes flow logs to log groups

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
@@ -47,7 +49,7 @@ func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result,
 		}
 	}
 	if p.Plan.Empty() {
-		return p.result(nil)
+		return p.result(p.recordTagKeys(ctx, p.Built.TagKeys)) // an earlier run may have died before it did
 	}
 	if err := p.backUpFirst(ctx, recipients); err != nil {
 		return p.result(err)
@@ -77,9 +79,12 @@ func (l *Looking) Apply(ctx context.Context) error {
 // carries out a second plan, which replaces them. It does so once.
 func (a applying) apply(ctx context.Context) error {
 	done, built := a.Plan, a.Built
+	if err := a.recordTagKeys(ctx, a.Inventory.TagKeys.And(built.TagKeys)); err != nil {
+		return err
+	}
 	failure := a.executor.Apply(ctx, built.Graph)
 	if failure == nil {
-		return nil
+		return a.recordTagKeys(ctx, built.TagKeys)
 	}
 	again, err := a.replaceFailedJoins(ctx, failure)
 	if !again && err == nil && ctx.Err() == nil {
@@ -96,5 +101,24 @@ func (a applying) apply(ctx context.Context) error {
 		return failure
 	}
 	a.Plan.Steps = append(done.Steps, a.Plan.Steps...)
-	return a.executor.Apply(ctx, a.Built.Graph)
+	if err := a.executor.Apply(ctx, a.Built.Graph); err != nil {
+		return err
+	}
+	return a.recordTagKeys(ctx, a.Built.TagKeys)
+}
+
+// recordTagKeys records the keys of tags, if the record differs. Before the first write, the record has the keys of the tags that resources may have
+// and of those that they will have; at the end, those that they have.
+func (l *Looking) recordTagKeys(ctx context.Context, keys secrets.TagKeys) error {
+	if keys.String() == l.Inventory.TagKeys.String() {
+		return nil
+	}
+	if err := keys.Write(ctx, l.Cloud); err != nil {
+		if cloud.Expired(err) {
+			err = &cloud.LoginError{Err: err}
+		}
+		return fmt.Errorf("record the keys of tags: %w", err)
+	}
+	l.Inventory.TagKeys = keys
+	return nil
 }

@@ -59,6 +59,11 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.deep == whole {
+		if inv.TagKeys, err = secrets.ReadTagKeys(ctx, c); err != nil {
+			return fmt.Errorf("tags that runs have set: %w", err)
+		}
+	}
 	if err := o.observePoolSubnets(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,6 +64,7 @@ func newNodeGroup(g *graph.Graph, in inputs, p platform, pool manifest.Pool) (*e
 		Hooks: spec.AWSLifecycleHooks, Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.KubernetesName(), spec.AdditionalTags),
 		NodeTags: cloud.Tags(in.m.NodeTags(pool)), IPv6: in.spec.NetworkSpec.VPC.IsIPv6Enabled(),
 	}
+	r.FormerNodeTags = in.formerTags(plan.ID("node-group/"+r.Name), slices.Collect(maps.Keys(r.NodeTags)))
 	var err error
 	if r.Subnets, err = in.nodeGroupSubnets(p.net, pool); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -160,6 +161,7 @@ func newLaunchTemplate(g *graph.Graph, in inputs, p platform, x group, pool mani
 		Tags:         in.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
 		InstanceTags: in.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
+	t.FormerTags = in.formerTags(id, slices.Collect(maps.Keys(t.InstanceTags)))
 	t.Groups, t.EKS = machineSecurityGroups(g, in, p, x)
 	t.Needed = append(addKeyPair(g, in, x, t.Key, t), addProfile(g, in, x, spec.IamInstanceProfile, t)...)
 	return t

@@ -56,6 +56,7 @@ type Inventory struct {
 	MissingRoles map[string]bool              // ARNs of roles of EKS add-ons that do not exist
 	Templates    []ec2.LaunchTemplateState    // launch templates of the cluster, without user data
 	LostMembers  []string                     // signs that a member of etcd has no machine (FindLostMembers)
+	TagKeys      secrets.TagKeys              // of tags that runs have set
 	Unhealthy    map[string]string            // IDs of machines that are to be replaced, and why (CheckHealth)
 }
 
@@ -71,6 +72,7 @@ type Cluster struct {
 	// Joinable says that machines which are added later can join: this run, the control
 	// plane or EKS keeps a join token valid.
 	Joinable bool
+	TagKeys  secrets.TagKeys // of the tags that the manifest wants
 	// Members is how many members etcd should have on machines of the control plane; 0 if no etcd was
 	// begun there, or the run does not use the API server.
 	Members int
@@ -191,7 +193,9 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		retireNetwork(g, in, net)
 		retireSubnets(g, in)
 	}
+	keys := removeFormerTags(g, in)
 	return Cluster{
+		TagKeys:  keys,
 		Endpoint: p.boot.endpoint,
 		API:      api,
 		Machines: machines,

@@ -580,11 +580,12 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 }
 
 func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState, d plan.Diff) error {
-	if !d.HasTags() {
-		return nil
+	if d.SetsTags() {
+		if _, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: g.tags()}); err != nil {
+			return err
+		}
 	}
-	_, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: g.tags()})
-	return err
+	return untag(ctx, c, g.Name, d.Untagged())
 }
 
 func seconds(d time.Duration) *int32 {
@@ -648,8 +649,8 @@ func groupKind() *kind.Kind {
 		Actions: []string{
 			"autoscaling:CancelInstanceRefresh",
 			"autoscaling:CreateAutoScalingGroup",
-			"autoscaling:CreateOrUpdateTags",
-			"autoscaling:DeleteAutoScalingGroup",
+			"autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup",
+			"autoscaling:DeleteTags",
 			"autoscaling:ResumeProcesses",
 			"autoscaling:StartInstanceRefresh",
 			"autoscaling:SuspendProcesses",

@@ -18,9 +18,9 @@ import (
 // nodeTagField begins the name of a difference of a tag that new nodes get.
 const nodeTagField = "nodeTag "
 
-// DiffNodeTags compares the tags that new nodes of a group get. Further tags stay.
-func DiffNodeTags(have map[string]string, want cloud.Tags, d *plan.Diff) {
-	for _, key := range slices.Sorted(maps.Keys(want)) {
+// DiffNodeTags compares the tags that new nodes of a group get. Other tags stay, unless an earlier run has set them: former lists their keys.
+func DiffNodeTags(have map[string]string, want cloud.Tags, former []string, d *plan.Diff) {
+	for _, key := range append(slices.Sorted(maps.Keys(want)), former...) {
 		d.Set(nodeTagField+key, have[key], want[key])
 	}
 }
@@ -50,17 +50,48 @@ func NodeTags(ctx context.Context, c *cloud.Clients, group string) (map[string]s
 	})
 }
 
-// SetNodeTags sets tags of an Auto Scaling group that its new machines get.
-func SetNodeTags(ctx context.Context, c *cloud.Clients, group string, tags cloud.Tags) error {
-	_, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(group, tags, true)})
+// ChangeNodeTags changes the tags of an Auto Scaling group that its new machines get, as the differences say.
+func ChangeNodeTags(ctx context.Context, c *cloud.Clients, group string, want cloud.Tags, d plan.Diff) error {
+	var gone []string
+	sets := false
+	for _, x := range d {
+		key, is := strings.CutPrefix(x.Field, nodeTagField)
+		switch _, wanted := want[key]; {
+		case is && wanted:
+			sets = true
+		case is:
+			gone = append(gone, key)
+		}
+	}
+	if sets {
+		if _, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(group, want, true)}); err != nil {
+			return err
+		}
+	}
+	return untag(ctx, c, group, gone)
+}
+
+// untag removes the tags with these keys from an Auto Scaling group.
+func untag(ctx context.Context, c *cloud.Clients, group string, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	in := &autoscaling.DeleteTagsInput{}
+	for _, key := range keys {
+		in.Tags = append(in.Tags, types.Tag{Key: &key, ResourceId: &group, ResourceType: aws.String(groupResource)})
+	}
+	_, err := c.AutoScaling.DeleteTags(ctx, in)
 	return err
 }
+
+// groupResource is the type of a group in calls for tags.
+const groupResource = "auto-scaling-group"
 
 // groupTags returns tags of a group. Machines get those that propagate.
 func groupTags(group string, tags cloud.Tags, propagate bool) (out []types.Tag) {
 	for _, t := range tags.EC2() {
 		out = append(out, types.Tag{
-			Key: t.Key, Value: t.Value, PropagateAtLaunch: &propagate, ResourceId: &group, ResourceType: aws.String("auto-scaling-group"),
+			Key: t.Key, Value: t.Value, PropagateAtLaunch: &propagate, ResourceId: &group, ResourceType: aws.String(groupResource),
 		})
 	}
 	return out
@@ -73,7 +104,7 @@ const NodeTagsKind = "node-tags"
 // node group.
 func nodeTagsKind() *kind.Kind {
 	return &kind.Kind{
-		Name: NodeTagsKind, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeAutoScalingGroups"}, Statement: kind.LaunchTemplates,
-		Actions: []string{"autoscaling:CreateOrUpdateTags"},
+		Name: NodeTagsKind, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeAutoScalingGroups"}, Statement: kind.EKS,
+		Actions: []string{"autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags"},
 	}
 }

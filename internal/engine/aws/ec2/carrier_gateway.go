@@ -79,9 +79,9 @@ func (g *CarrierGateway) Create(ctx context.Context, c *cloud.Clients) (*Carrier
 }
 
 // Update implements graph.Updater.
-func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, _ plan.Diff) (*CarrierGatewayState, error) {
+func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, d plan.Diff) (*CarrierGatewayState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
+	after.Object, err = changeTags(ctx, c, have.Object, g.Tags, d)
 	return &after, err
 }
 
@@ -131,7 +131,7 @@ func carrierGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "carrier-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeCarrierGateway,
 		ReadActions: []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway"},
+		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway", "ec2:DeleteTags"},
 	}, kind.Functions[CarrierGatewayState]{
 		List: kind.Tagged(CarrierGateways), InVPC: carrierGatewaysIn, Delete: &CarrierGateway{},
 		Refers: func(s CarrierGatewayState) []string { return []string{s.VPC} },

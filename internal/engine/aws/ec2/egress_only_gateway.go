@@ -62,8 +62,8 @@ func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*Egre
 }
 
 // Update implements graph.Updater.
-func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ plan.Diff) (*EgressOnlyGatewayState, error) {
-	o, err := setTags(ctx, c, have.Object, g.Tags)
+func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, d plan.Diff) (*EgressOnlyGatewayState, error) {
+	o, err := changeTags(ctx, c, have.Object, g.Tags, d)
 	return &EgressOnlyGatewayState{o, have.VPC}, err
 }
 
@@ -106,7 +106,7 @@ func egressOnlyGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "egress-only-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway,
 		ReadActions: []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},
+		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway", "ec2:DeleteTags"},
 	}, kind.Functions[EgressOnlyGatewayState]{
 		List: kind.Tagged(EgressOnlyGateways), InVPC: egressOnlyGatewaysIn, Delete: &EgressOnlyGateway{},
 		Refers: func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },

@@ -123,7 +123,7 @@ func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticI
 	after.Spare = nil
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, e.Tags, d)
 	}
 	return &after, err
 }
@@ -177,7 +177,7 @@ func elasticIPKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "elastic-ip", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-",
 		ReadActions: []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
-		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
+		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:DeleteTags", "ec2:ReleaseAddress"},
 		Quota:   &kind.Quota{Service: "ec2", Code: "L-0263D0A3", Name: "elastic IP addresses", Default: 5, Used: countAddresses},
 	}, kind.Functions[ElasticIPState]{
 		List: kind.Tagged(ownedAddresses), Delete: &ElasticIP{},

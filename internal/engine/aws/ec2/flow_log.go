@@ -143,7 +143,7 @@ func (f *FlowLog) Update(ctx context.Context, c *cloud.Clients, have *FlowLogSta
 		}
 	}
 	after, err := *have, error(nil)
-	after.Object, err = setTags(ctx, c, have.Object, f.Tags)
+	after.Object, err = changeTags(ctx, c, have.Object, f.Tags, d)
 	return &after, err
 }
 
@@ -202,7 +202,7 @@ func flowLogKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: FlowLogKind, Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpcFlowLog,
 		ReadActions: []string{"ec2:DescribeFlowLogs"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateFlowLogs", "ec2:CreateTags", "ec2:DeleteFlowLogs"},
+		Actions: []string{"ec2:CreateFlowLogs", "ec2:CreateTags", "ec2:DeleteFlowLogs", "ec2:DeleteTags"},
 	}, kind.Functions[FlowLogState]{
 		List: kind.Tagged(FlowLogs), Delete: &FlowLog{},
 		Refers: func(s FlowLogState) []string { return []string{s.VPC} },

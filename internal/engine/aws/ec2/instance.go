@@ -465,19 +465,17 @@ func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceS
 		after.Metadata = m
 	}
 	if d.HasTags() {
-		after.Tags = have.Tags.With(i.Tags)
-		if err := tagWithParts(ctx, c, have, i.Tags); err != nil {
+		var err error
+		if after.Object, err = changeTags(ctx, c, have.Object, i.Tags, d, have.taggedParts()...); err != nil {
 			return nil, err
 		}
 	}
 	return &after, nil
 }
 
-// tagWithParts tags a machine, its network interfaces, and the volumes that are deleted with it, as CAPA does (ensureStorageTags in
-// controllers/awsmachine_controller.go of v2.13.0).
-func tagWithParts(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
-	return Tag(ctx, c, slices.Concat([]string{have.ID}, have.Interfaces, have.OwnVolumes), tags)
-}
+// taggedParts lists the network interfaces of a machine and the volumes that are deleted with it. They have its tags, as in CAPA
+// (ensureStorageTags in controllers/awsmachine_controller.go of v2.13.0).
+func (s *InstanceState) taggedParts() []string { return slices.Concat(s.Interfaces, s.OwnVolumes) }
 
 // Delete implements graph.Deleter. Machines that are deleted at the same time share one
 // call.
@@ -585,7 +583,7 @@ func instanceKind() *kind.Kind {
 		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, Existing: existingInstances, RunsPods: true,
 		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
 		Actions: []string{
-			"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances",
+			"ec2:CreateTags", "ec2:DeleteTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances",
 			"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances",
 		},
 	}, kind.Functions[InstanceState]{

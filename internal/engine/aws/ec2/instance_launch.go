@@ -176,7 +176,7 @@ func launchChunk(
 	for n, x := range launched {
 		tagging.Go(func() {
 			out[n].state = launchedState(x, common.With(part[n].tags))
-			if tagWithParts(ctx, c, out[n].state, part[n].tags) != nil { // CreateTags may not know a new instance yet
+			if Tag(ctx, c, append(out[n].state.taggedParts(), out[n].state.ID), part[n].tags) != nil { // CreateTags may not know a new instance yet
 				out[n].state.Tags = group
 			}
 		})

@@ -107,7 +107,7 @@ func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *In
 	after.Spare = nil
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, g.Tags, d)
 	}
 	return &after, err
 }
@@ -218,9 +218,20 @@ func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string
 // internetGatewayKind declares internet gateways.
 func internetGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "internet-gateway", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeInternetGateway,
-		ReadActions: []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
-		Actions: []string{"ec2:AttachInternetGateway", "ec2:CreateInternetGateway", "ec2:CreateTags", "ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"},
+		Name:        "internet-gateway",
+		Rehearsed:   true,
+		Area:        plan.AreaNetwork,
+		Type:        types.ResourceTypeInternetGateway,
+		ReadActions: []string{"ec2:DescribeInternetGateways"},
+		Statement:   kind.Network,
+		Actions: []string{
+			"ec2:AttachInternetGateway",
+			"ec2:CreateInternetGateway",
+			"ec2:CreateTags",
+			"ec2:DeleteInternetGateway",
+			"ec2:DeleteTags",
+			"ec2:DetachInternetGateway",
+		},
 	}, kind.Functions[InternetGatewayState]{
 		List: kind.Tagged(InternetGateways), InVPC: internetGatewayIn, Delete: &InternetGateway{},
 		Refers:  func(s InternetGatewayState) []string { return []string{s.VPC} },

@@ -44,6 +44,7 @@ type LaunchTemplate struct {
 	Tags   cloud.Tags             // of the template
 	// InstanceTags are the tags of the instances and volumes that it launches.
 	InstanceTags cloud.Tags
+	FormerTags   []string // keys of such tags that it should not have any more
 
 	// Needed lists resources that have to exist before a machine boots.
 	Needed []graph.Edge
@@ -167,7 +168,7 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *plan.Diff) {
 	if t.Boot != nil && !t.Adopt {
 		d.Set(bootDataField, have.InstanceTags[BootHashTag], t.Boot.Fingerprint())
 	}
-	for _, k := range slices.Sorted(maps.Keys(t.InstanceTags)) {
+	for _, k := range append(slices.Sorted(maps.Keys(t.InstanceTags)), t.FormerTags...) {
 		d.Set("launched tag "+k, have.InstanceTags[k], t.InstanceTags[k])
 	}
 }
@@ -238,7 +239,7 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	after := *have
 	if d.HasTags() {
 		var err error
-		if after.Object, err = setTags(ctx, c, have.Object, t.Tags); err != nil {
+		if after.Object, err = changeTags(ctx, c, have.Object, t.Tags, d); err != nil {
 			return nil, err
 		}
 	}

@@ -113,9 +113,9 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 }
 
 // Update implements graph.Updater.
-func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ plan.Diff) (*NATGatewayState, error) {
+func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, d plan.Diff) (*NATGatewayState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = setTags(ctx, c, have.Object, n.Tags)
+	after.Object, err = changeTags(ctx, c, have.Object, n.Tags, d)
 	return &after, err
 }
 
@@ -171,7 +171,7 @@ func natGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "nat-gateway", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", Existing: existingNATGateways,
 		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
+		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway", "ec2:DeleteTags"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},
 	}, kind.Functions[NATGatewayState]{
 		List: kind.Tagged(NATGateways), Delete: &NATGateway{},

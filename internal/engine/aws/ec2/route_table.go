@@ -121,7 +121,7 @@ func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTa
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, r.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, r.Tags, d)
 	}
 	return &after, err
 }
@@ -293,8 +293,15 @@ func routeTableKind() *kind.Kind {
 		Name: "route-table", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeRouteTable,
 		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
 		Actions: []string{
-			"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable",
-			"ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation",
+			"ec2:AssociateRouteTable",
+			"ec2:CreateRoute",
+			"ec2:CreateRouteTable",
+			"ec2:CreateTags",
+			"ec2:DeleteRouteTable",
+			"ec2:DeleteTags",
+			"ec2:DisassociateRouteTable",
+			"ec2:ReplaceRoute",
+			"ec2:ReplaceRouteTableAssociation",
 		},
 	}, kind.Functions[RouteTableState]{
 		List: kind.Tagged(RouteTables), InVPC: tablesInVPC, Delete: &RouteTable{},

@@ -104,9 +104,9 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 }
 
 // Update implements graph.Updater.
-func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, _ plan.Diff) (*SecurityGroupState, error) {
+func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, d plan.Diff) (*SecurityGroupState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
+	after.Object, err = changeTags(ctx, c, have.Object, g.Tags, d)
 	return &after, err
 }
 
@@ -178,7 +178,7 @@ func securityGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: SecurityGroupKind, Rehearsed: true, Area: plan.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
 		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
+		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup", "ec2:DeleteTags"},
 	}, kind.Functions[SecurityGroupState]{
 		List: securityGroupsOf, InVPC: groupsInVPC, Delete: &leftoverGroup{},
 		Refers: func(s SecurityGroupState) []string { return []string{s.VPC} },

@@ -205,7 +205,7 @@ func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, s.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, s.Tags, d)
 	}
 	return &after, err
 }
@@ -317,7 +317,7 @@ func subnetKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: SubnetKind, Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
+		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:DeleteTags", "ec2:ModifySubnetAttribute"},
 	}, kind.Functions[SubnetState]{
 		List: kind.Tagged(Subnets), Delete: &Subnet{},
 		Refers:  func(s SubnetState) []string { return []string{s.VPC} },

@@ -28,7 +28,8 @@ type SubnetTags struct {
 // SubnetTagsState are the tags of a subnet, and the keys that were added for the cluster.
 type SubnetTagsState struct {
 	identity.Object
-	Added []string // keys
+	Added  []string // keys
+	others []string // keys that were added for other clusters
 }
 
 var _ graph.Managed[SubnetTagsState] = (*SubnetTags)(nil)
@@ -67,50 +68,72 @@ func (t *SubnetTags) Diff(have *SubnetTagsState) (d plan.Diff) {
 		return there && !slices.Contains(have.Added, k)
 	})
 	d.Tags(have.Tags, want)
+	dropped := t.dropped(have)
+	d.Untag(have.Tags, dropped)
+	for _, k := range dropped {
+		if _, there := have.Tags[k]; !there { // a run has died between the two writes, or somebody has removed it
+			d.Set("added tag", k, "")
+		}
+	}
 	return d
+}
+
+// dropped lists the keys of tags that were added for the cluster, and that the manifest does not want any more.
+func (t *SubnetTags) dropped(have *SubnetTagsState) (keys []string) {
+	for _, k := range have.Added {
+		if _, wanted := t.Tags[k]; !wanted && !strings.HasPrefix(k, existedPrefix) && !slices.Contains(have.others, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // Create implements graph.Creator.
 func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
 	subnet, _ := t.Subnet.Found()
-	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object}, nil)
+	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object, others: addedForOthers(c, subnet.Tags)}, nil)
 }
 
 // Update implements graph.Updater. A tag that was added for another cluster is listed for
-// this one, too; the last of them removes it.
-func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ plan.Diff) (*SubnetTagsState, error) {
-	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
+// this one, too; the last of them removes it. Tags are removed before the list is written: a run that ends in between leaves none that is in no list.
+func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, d plan.Diff) (*SubnetTagsState, error) {
+	tags, dropped, after := cloud.Tags{}, t.dropped(have), have.Object
+	if gone := d.Untagged(); len(gone) > 0 {
+		if err := untag(ctx, c, []string{have.ID}, gone); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.Without(gone)
+	}
 	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
 		_, again := t.Tags[strings.TrimPrefix(x, existedPrefix)]
-		return again
+		return again || slices.Contains(dropped, x)
 	})
 	for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
 		_, there := have.Tags[k]
 		switch {
-		case !there || slices.Contains(have.Added, k) || slices.Contains(others, k):
+		case !there || slices.Contains(have.Added, k) || slices.Contains(have.others, k):
 			added, tags[k] = append(added, k), t.Tags[k]
 		case strings.HasPrefix(k, cloud.CloudProviderTagPrefix):
 			added = append(added, existedPrefix+k)
 		}
 	}
 	tags[AddedTagPrefix+c.Cluster] = strings.Join(added, " ")
-	o, err := setTags(ctx, c, have.Object, tags)
-	return &SubnetTagsState{o, added}, err
+	after.Tags = after.Tags.With(tags)
+	return &SubnetTagsState{Object: after, Added: added, others: have.others}, createTags(ctx, c, have.ID, tags)
 }
 
 // Delete implements graph.Deleter. It does not remove tags that are listed for another
 // cluster. If CAPA created another cluster in the subnet, which has no such list, it
 // removes only the cloud provider tag.
 func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {
-	others := addedForOthers(c, have.Tags)
-	listed := slices.Concat(have.Added, others)
+	listed := slices.Concat(have.Added, have.others)
 	used := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
 		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && !slices.Contains(listed, k) && !slices.Contains(listed, existedPrefix+k)
 	})
 	gone := []types.Tag{{Key: aws.String(AddedTagPrefix + c.Cluster)}}
 	for _, k := range have.Added {
 		own, kept := strings.HasPrefix(k, cloud.CloudProviderTagPrefix), strings.HasPrefix(k, existedPrefix)
-		if own || !kept && !used && !slices.Contains(others, k) {
+		if own || !kept && !used && !slices.Contains(have.others, k) {
 			gone = append(gone, types.Tag{Key: &k})
 		}
 	}
@@ -134,7 +157,7 @@ func subnetTagsState(c *cloud.Clients, s SubnetState) *SubnetTagsState {
 	if !ok {
 		return nil
 	}
-	return &SubnetTagsState{s.Object, strings.Fields(list)}
+	return &SubnetTagsState{s.Object, strings.Fields(list), addedForOthers(c, s.Tags)}
 }
 
 // TaggedSubnets lists the existing subnets with tags of the cluster.
@@ -148,10 +171,13 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 	return out, err
 }
 
+// SubnetTagsKind is the name of the kind of tags of existing subnets.
+const SubnetTagsKind = "subnet-tags"
+
 // subnetTagsKind declares tags of existing subnets.
 func subnetTagsKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "subnet-tags", Borrowed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
+		Name: SubnetTagsKind, Borrowed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
 	}, kind.Functions[SubnetTagsState]{
 		List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},

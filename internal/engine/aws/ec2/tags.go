@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // createTags sets tags on an EC2 resource.
@@ -30,8 +32,34 @@ func MarkFailedJoin(ctx context.Context, c *cloud.Clients, have InstanceState) e
 	return createTags(ctx, c, have.ID, cloud.Tags{cloud.JoinFailedTag: "true"})
 }
 
-// setTags sets tags on an EC2 resource and returns its object with the new tags.
-func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
-	have.Tags = have.Tags.With(tags)
-	return have, createTags(ctx, c, have.ID, tags)
+// untag removes the tags with these keys, whatever their values, from EC2 resources.
+func untag(ctx context.Context, c *cloud.Clients, ids, keys []string) error {
+	in := &ec2.DeleteTagsInput{}
+	for _, key := range keys {
+		in.Tags = append(in.Tags, types.Tag{Key: &key})
+	}
+	for in.Resources = range slices.Chunk(ids, 1000) { // AWS takes 1,000 resources
+		if _, err := c.EC2.DeleteTags(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeTags changes the tags of an EC2 resource, and of its parts, as the differences say. It returns the object of the resource with the new tags.
+func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff, parts ...string) (identity.Object, error) {
+	ids := append([]string{have.ID}, parts...)
+	if d.SetsTags() {
+		if err := Tag(ctx, c, ids, want); err != nil {
+			return have, err
+		}
+		have.Tags = have.Tags.With(want)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if err := untag(ctx, c, ids, gone); err != nil {
+			return have, err
+		}
+		have.Tags = have.Tags.Without(gone)
+	}
+	return have, nil
 }

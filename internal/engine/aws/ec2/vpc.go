@@ -163,7 +163,7 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d pl
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, v.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, v.Tags, d)
 	}
 	return &after, err
 }
@@ -336,7 +336,7 @@ func vpcKind() *kind.Kind {
 		Name: "vpc", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpc,
 		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{
-			"ec2:AssociateVpcCidrBlock", "ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:DisassociateVpcCidrBlock", "ec2:ModifyVpcAttribute",
+			"ec2:AssociateVpcCidrBlock", "ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteTags", "ec2:DeleteVpc", "ec2:DisassociateVpcCidrBlock", "ec2:ModifyVpcAttribute",
 		},
 		Quota: &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
 	}, kind.Functions[VPCState]{

@@ -168,7 +168,7 @@ func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *Ga
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, e.Tags, d)
 	}
 	return &after, err
 }
@@ -231,7 +231,7 @@ func gatewayEndpointKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "vpc-endpoint", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpcEndpoint,
 		ReadActions: []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
+		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteTags", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
 	}, kind.Functions[GatewayEndpointState]{
 		List: kind.Tagged(Endpoints), InVPC: endpointsInVPC, Delete: &GatewayEndpoint{},
 		Refers: func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },

@@ -378,7 +378,7 @@ func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *Access
 	after := *have
 	if d.HasTags() {
 		var err error
-		if after.Object, err = setTags(ctx, c, have.Object, a.Tags); err != nil {
+		if after.Object, err = changeTags(ctx, c, have.Object, a.Tags, d); err != nil {
 			return nil, err
 		}
 	}
@@ -489,7 +489,7 @@ func accessEntryKind() *kind.Kind {
 			"eks:CreateAccessEntry",
 			"eks:DeleteAccessEntry",
 			"eks:DisassociateAccessPolicy",
-			"eks:TagResource",
+			"eks:TagResource", "eks:UntagResource",
 			"eks:UpdateAccessEntry",
 		},
 	}, kind.Functions[AccessEntryState]{})

@@ -216,7 +216,7 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = setTags(ctx, c, have.Object, a.tags(have))
+		after.Object, err = changeTags(ctx, c, have.Object, a.tags(have), d)
 		after.Foreign = false
 		return &after, err
 	}
@@ -329,7 +329,7 @@ func addonKind() *kind.Kind {
 			"eks:ListAddons",
 		},
 		Statement: kind.EKS,
-		Actions:   []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+		Actions:   []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UntagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))

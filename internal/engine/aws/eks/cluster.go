@@ -552,7 +552,7 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, e.Tags, d)
 		return &after, err
 	}
 	update, err := e.updateFirst(ctx, c, d)
@@ -859,7 +859,7 @@ func clusterKind() *kind.Kind {
 			"eks:AssociateEncryptionConfig",
 			"eks:CreateCluster",
 			"eks:DeleteCluster",
-			"eks:TagResource",
+			"eks:TagResource", "eks:UntagResource",
 			"eks:UpdateClusterConfig",
 			"eks:UpdateClusterVersion",
 		},

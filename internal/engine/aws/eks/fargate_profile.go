@@ -180,7 +180,7 @@ func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *Far
 		return &after, f.Delete(ctx, c, have)
 	}
 	var err error
-	after.Object, err = setTags(ctx, c, have.Object, f.Tags)
+	after.Object, err = changeTags(ctx, c, have.Object, f.Tags, d)
 	after.Foreign = false
 	return &after, err
 }
@@ -243,7 +243,7 @@ func fargateProfileKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: FargateProfileKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true, OneByOne: true,
 		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
+		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource", "eks:UntagResource"},
 	}, kind.Functions[FargateProfileState]{
 		Delete: &FargateProfile{},
 		ID:     func(s FargateProfileState) plan.ID { return plan.ID(FargateProfileKind + "/" + s.Name) },

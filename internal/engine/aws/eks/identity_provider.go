@@ -201,7 +201,7 @@ func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *I
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = setTags(ctx, c, have.Object, p.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, p.Tags, d)
 		return &after, err
 	}
 	update, err := p.disassociate(ctx, c, have)
@@ -279,6 +279,6 @@ func identityProviderKind() *kind.Kind {
 		Area:        plan.AreaSecurity,
 		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate", "eks:ListIdentityProviderConfigs"},
 		Statement:   kind.EKS,
-		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
+		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource", "eks:UntagResource"},
 	}, kind.Functions[IdentityProviderState]{})
 }

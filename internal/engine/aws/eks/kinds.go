@@ -37,6 +37,20 @@ func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags c
 	return have, err
 }
 
+// changeTags changes the tags of an EKS resource as the differences say, and returns its object with the new tags.
+func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff) (identity.Object, error) {
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.EKS.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ID, TagKeys: gone}); err != nil {
+			return have, err
+		}
+		have.Tags = have.Tags.Without(gone)
+	}
+	if !d.SetsTags() {
+		return have, nil
+	}
+	return setTags(ctx, c, have, want)
+}
+
 // idList joins IDs; it returns graph.Unknown if one of them is unknown.
 func idList(ids []string) string {
 	if slices.Contains(ids, plan.Unknown) {

@@ -327,9 +327,9 @@ func TestEKSCallBudgets(t *testing.T) {
 			t.Logf("%s: %d calls %v", what, n, ops)
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
-		check("create", 183, func() { enginetest.MustApply(t, m, a) })
-		check("no-op", 29, func() { enginetest.MustApply(t, m, a) })
-		check("plan", 23, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
+		check("create", 184, func() { enginetest.MustApply(t, m, a) })
+		check("no-op", 30, func() { enginetest.MustApply(t, m, a) })
+		check("plan", 24, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
 		check("delete", 160, func() { enginetest.MustDelete(t, m, a) }) // six of them for the interface of the CNI
 	})
 }

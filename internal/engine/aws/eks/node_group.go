@@ -56,6 +56,7 @@ type NodeGroup struct {
 	Adopt                    bool // it may be somebody else's: it gets the tags
 	Tags                     cloud.Tags
 	NodeTags                 cloud.Tags // of the Auto Scaling group, which new nodes get
+	FormerNodeTags           []string   // keys of such tags that it should not have any more
 
 	// Template is the launch template, of which the latest version is used; nil if EKS
 	// creates it. Content is its desired content, from which a plan computes the next
@@ -270,7 +271,7 @@ func (g *NodeGroup) find(ctx context.Context, c *cloud.Clients, own lastUpdate) 
 	for _, name := range OwnHooks() {
 		delete(have.Hooks, name)
 	}
-	if err == nil && len(g.NodeTags) > 0 {
+	if err == nil && len(g.NodeTags)+len(g.FormerNodeTags) > 0 {
 		have.NodeTags, err = autoscaling.NodeTags(ctx, c, s.ScalingGroup)
 	}
 	return &have, err
@@ -312,7 +313,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d plan.Diff) {
 	g.diffConfig(have, &d)
 	if have.ID == "" || have.ScalingGroup != "" {
 		autoscaling.DiffHooks(have.Hooks, g.Hooks, &d)
-		autoscaling.DiffNodeTags(have.NodeTags, g.NodeTags, &d)
+		autoscaling.DiffNodeTags(have.NodeTags, g.NodeTags, g.FormerNodeTags, &d)
 	}
 	d.Tags(have.Tags, g.Tags)
 	return d
@@ -453,7 +454,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		after.Status = string(types.NodegroupStatusDeleting)
 		return &after, g.Delete(ctx, c, have)
 	case d.HasTags():
-		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, g.Tags, d)
 		after.Foreign = false
 		return &after, err
 	case d.Has("version", "releaseVersion", "launchTemplate.version"):
@@ -478,8 +479,8 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		after.Hooks = autoscaling.HookTexts(g.Hooks)
 		return &after, autoscaling.UpdateHooks(ctx, c, have.ScalingGroup, g.Hooks, d)
 	case autoscaling.HasNodeTags(d):
-		after.NodeTags = g.NodeTags
-		return &after, autoscaling.SetNodeTags(ctx, c, have.ScalingGroup, g.NodeTags)
+		after.NodeTags = cloud.Tags(have.NodeTags).With(g.NodeTags).Without(g.FormerNodeTags)
+		return &after, autoscaling.ChangeNodeTags(ctx, c, have.ScalingGroup, g.NodeTags, d)
 	default:
 		var out *eks.UpdateNodegroupConfigOutput
 		if out, err = c.EKS.UpdateNodegroupConfig(ctx, g.configUpdate(cluster.Name, have, d)); err == nil {
@@ -609,10 +610,22 @@ const NodeGroupKind = "node-group"
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: NodeGroupKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
-		ReadActions: []string{"eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:ListNodegroups", "eks:ListUpdates"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
-		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
+		Name:        NodeGroupKind,
+		Rehearsed:   true,
+		Area:        plan.AreaWorkers,
+		ByNameOnly:  true,
+		RunsPods:    true,
+		ReadActions: []string{"eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:ListNodegroups", "eks:ListUpdates"},
+		Statement:   kind.EKS,
+		Actions: []string{
+			"eks:CreateNodegroup",
+			"eks:DeleteNodegroup",
+			"eks:TagResource",
+			"eks:UntagResource",
+			"eks:UpdateNodegroupConfig",
+			"eks:UpdateNodegroupVersion",
+		},
+		Quota: &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
 	}, kind.Functions[NodeGroupState]{
 		Delete: &NodeGroup{},
 		ID:     func(s NodeGroupState) plan.ID { return plan.ID(NodeGroupKind + "/" + s.Name) },

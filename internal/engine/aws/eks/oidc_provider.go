@@ -97,7 +97,7 @@ func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCP
 		}
 		after.Clients = append(slices.Clone(have.Clients), stsAudience)
 	}
-	if d.HasTags() {
+	if d.SetsTags() {
 		if _, err := c.IAM.TagOpenIDConnectProvider(
 			ctx,
 			&awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)},
@@ -105,6 +105,12 @@ func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCP
 			return nil, err
 		}
 		after.Tags = have.Tags.With(o.Tags)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.IAM.UntagOpenIDConnectProvider(ctx, &awsiam.UntagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, TagKeys: gone}); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.Without(gone)
 	}
 	return &after, nil
 }
@@ -141,7 +147,7 @@ func oidcProviderKind() *kind.Kind {
 			"iam:AddClientIDToOpenIDConnectProvider",
 			"iam:CreateOpenIDConnectProvider",
 			"iam:DeleteOpenIDConnectProvider",
-			"iam:TagOpenIDConnectProvider",
+			"iam:TagOpenIDConnectProvider", "iam:UntagOpenIDConnectProvider",
 		},
 	}, kind.Functions[OIDCProviderState]{
 		List: ownedOIDCProviders, Delete: &OIDCProvider{},

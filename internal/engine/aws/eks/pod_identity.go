@@ -95,7 +95,7 @@ func (p *PodIdentity) Update(ctx context.Context, c *cloud.Clients, have *PodIde
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = setTags(ctx, c, have.Object, p.Tags)
+		after.Object, err = changeTags(ctx, c, have.Object, p.Tags, d)
 		after.Foreign = false
 		return &after, err
 	}
@@ -126,7 +126,7 @@ func podIdentityKind() *kind.Kind {
 		Name: PodIdentityKind, Rehearsed: true, Area: plan.AreaSecurity, Statement: kind.EKS,
 		ReadActions: []string{"eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations"},
 		Actions: []string{
-			"eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation", "eks:TagResource", "eks:UpdatePodIdentityAssociation",
+			"eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation", "eks:TagResource", "eks:UntagResource", "eks:UpdatePodIdentityAssociation",
 		},
 	}, kind.Functions[PodIdentityState]{})
 }

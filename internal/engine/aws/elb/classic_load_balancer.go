@@ -202,11 +202,8 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 			}
 		}
 	}
-	if d.HasTags() {
-		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{have.ID}, Tags: classicSDKTags(l.Tags)})
-		if err != nil {
-			return nil, err
-		}
+	if err := changeClassicTags(ctx, c, have.ID, l.Tags, d); err != nil {
+		return nil, err
 	}
 	return nil, nil // no call returns the complete state: find it again
 }
@@ -404,9 +401,15 @@ func classicLoadBalancerKind() *kind.Kind {
 		},
 		Statement: kind.LoadBalancers,
 		Actions: []string{
-			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",
-			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
-			"elasticloadbalancing:DetachLoadBalancerFromSubnets", "elasticloadbalancing:ModifyLoadBalancerAttributes",
+			"elasticloadbalancing:AddTags",
+			"elasticloadbalancing:ApplySecurityGroupsToLoadBalancer",
+			"elasticloadbalancing:AttachLoadBalancerToSubnets",
+			"elasticloadbalancing:ConfigureHealthCheck",
+			"elasticloadbalancing:CreateLoadBalancer",
+			"elasticloadbalancing:DeleteLoadBalancer",
+			"elasticloadbalancing:DetachLoadBalancerFromSubnets",
+			"elasticloadbalancing:ModifyLoadBalancerAttributes",
+			"elasticloadbalancing:RemoveTags",
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Used: countClassicLoadBalancers},
 	}, kind.Functions[ClassicLoadBalancerState]{

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // describeClassicTags returns the tags of a Classic Load Balancer.
@@ -42,4 +43,22 @@ func classicSDKTags(t cloud.Tags) (out []types.Tag) {
 		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
 	}
 	return out
+}
+
+// changeClassicTags changes the tags of a classic load balancer as the differences say.
+func changeClassicTags(ctx context.Context, c *cloud.Clients, name string, want cloud.Tags, d plan.Diff) error {
+	if d.SetsTags() {
+		if _, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{name}, Tags: classicSDKTags(want)}); err != nil {
+			return err
+		}
+	}
+	in := &elb.RemoveTagsInput{LoadBalancerNames: []string{name}}
+	for _, key := range d.Untagged() {
+		in.Tags = append(in.Tags, types.TagKeyOnly{Key: &key})
+	}
+	if len(in.Tags) == 0 {
+		return nil
+	}
+	_, err := c.ELB.RemoveTags(ctx, in)
+	return err
 }

@@ -150,10 +150,10 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 		after.Target = l.Target.CloudID()
 	}
 	if d.HasTags() {
-		if err := addTags(ctx, c, have.ID, l.Tags); err != nil {
+		var err error
+		if after.Tags, err = changeTags(ctx, c, have.ID, have.Tags, l.Tags, d); err != nil {
 			return nil, err
 		}
-		after.Tags = have.Tags.With(l.Tags)
 	}
 	return &after, nil
 }
@@ -211,7 +211,11 @@ func listenerKind() *kind.Kind {
 		ReadActions: []string{"elasticloadbalancing:DescribeListeners"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
-			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:DeleteListener", "elasticloadbalancing:ModifyListener",
+			"elasticloadbalancing:AddTags",
+			"elasticloadbalancing:CreateListener",
+			"elasticloadbalancing:DeleteListener",
+			"elasticloadbalancing:ModifyListener",
+			"elasticloadbalancing:RemoveTags",
 		},
 	}, kind.Functions[ListenerState]{})
 }

@@ -304,7 +304,10 @@ func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadB
 		)
 		return err
 	})
-	try(d.HasTags(), func() error { return addTags(ctx, c, have.ID, l.Tags) })
+	try(d.HasTags(), func() error {
+		_, err := changeTags(ctx, c, have.ID, have.Tags, l.Tags, d)
+		return err
+	})
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
@@ -587,8 +590,13 @@ func loadBalancerKind() *kind.Kind {
 		},
 		Statement: kind.LoadBalancers,
 		Actions: []string{
-			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
-			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
+			"elasticloadbalancing:AddTags",
+			"elasticloadbalancing:CreateLoadBalancer",
+			"elasticloadbalancing:DeleteLoadBalancer",
+			"elasticloadbalancing:ModifyLoadBalancerAttributes",
+			"elasticloadbalancing:RemoveTags",
+			"elasticloadbalancing:SetSecurityGroups",
+			"elasticloadbalancing:SetSubnets",
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Used: countLoadBalancers},
 	}, kind.Functions[LoadBalancerState]{

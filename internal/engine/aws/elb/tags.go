@@ -16,6 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // describeTags returns the tags of one resource of Elastic Load Balancing.
@@ -179,9 +180,21 @@ func sdkTags(t cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags) error {
-	_, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(tags)})
-	return err
+// changeTags changes the tags of a resource as the differences say, and returns all that it has then.
+func changeTags(ctx context.Context, c *cloud.Clients, arn string, have, want cloud.Tags, d plan.Diff) (cloud.Tags, error) {
+	if d.SetsTags() {
+		if _, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(want)}); err != nil {
+			return have, err
+		}
+		have = have.With(want)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.ELBV2.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: gone}); err != nil {
+			return have, err
+		}
+		have = have.Without(gone)
+	}
+	return have, nil
 }
 
 // filterByOwner returns the resources of a list that are deleted with a cluster.

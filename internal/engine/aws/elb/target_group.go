@@ -221,8 +221,8 @@ func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *Target
 		after.Check = t.Check
 	}
 	if d.HasTags() {
-		after.Tags = have.Tags.With(t.Tags)
-		if err := addTags(ctx, c, have.ID, t.Tags); err != nil {
+		var err error
+		if after.Tags, err = changeTags(ctx, c, have.ID, have.Tags, t.Tags, d); err != nil {
 			return nil, err
 		}
 	}
@@ -327,8 +327,8 @@ func targetGroupKind() *kind.Kind {
 		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
-			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
-			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
+			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup", "elasticloadbalancing:ModifyTargetGroup",
+			"elasticloadbalancing:ModifyTargetGroupAttributes", "elasticloadbalancing:RemoveTags",
 		},
 	}, kind.Functions[TargetGroupState]{
 		List: targetGroupsOf, InVPC: targetGroupsIn, Delete: &TargetGroup{},

@@ -140,11 +140,17 @@ func (r *Rule) Update(ctx context.Context, c *cloud.Clients, have *RuleState, d 
 		}
 		after.Targets[targetID] = arn
 	}
-	if d.HasTags() {
+	if d.SetsTags() {
 		if _, err := c.EventBridge.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ID, Tags: r.tags()}); err != nil {
 			return nil, err
 		}
 		after.Tags = after.Tags.With(r.Tags)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.EventBridge.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ID, TagKeys: gone}); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.Without(gone)
 	}
 	return &after, nil
 }
@@ -265,7 +271,7 @@ func ruleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: RuleKind, Rehearsed: true, Area: plan.AreaControlPlane, ByNameOnly: true, Behind: "machine",
 		ReadActions: []string{"events:DescribeRule", "events:ListRules", "events:ListTagsForResource", "events:ListTargetsByRule"}, Statement: kind.Karpenter,
-		Actions: []string{"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource"},
+		Actions: []string{"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource", "events:UntagResource"},
 		Quota:   &kind.Quota{Service: "events", Code: "L-244521F2", Name: "EventBridge rules", Used: countRules},
 	}, kind.Functions[RuleState]{
 		List: kind.Tagged(rules), Delete: &Rule{},

@@ -178,11 +178,17 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 		}
 		after.Inline = text.CanonicalJSON(r.Inline)
 	}
-	if d.HasTags() {
+	if d.SetsTags() {
 		if _, err := c.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &r.Name, Tags: Tags(r.Tags)}); err != nil {
 			return nil, err
 		}
 		after.Tags = after.Tags.With(r.Tags)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.IAM.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &r.Name, TagKeys: gone}); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.Without(gone)
 	}
 	return &after, nil
 }
@@ -312,7 +318,7 @@ func roleKind() *kind.Kind {
 		Statement: kind.Roles, Behind: "machine",
 		Actions: []string{
 			"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteInstanceProfile", "iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
-			"iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:RemoveRoleFromInstanceProfile", "iam:TagRole",
+			"iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:RemoveRoleFromInstanceProfile", "iam:TagRole", "iam:UntagRole",
 		},
 	}, kind.Functions[RoleState]{
 		List: ownedRoles, Delete: &Role{},

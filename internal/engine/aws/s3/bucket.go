@@ -54,6 +54,9 @@ type BucketState struct {
 // CloudID implements graph.State.
 func (s BucketState) CloudID() string { return s.Name }
 
+// ResourceTags returns the tags.
+func (s BucketState) ResourceTags() cloud.Tags { return s.Tags }
+
 var _ graph.Managed[BucketState] = (*Bucket)(nil)
 
 // Needs implements graph.Desired.
@@ -195,7 +198,7 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d plan.Diff) (*BucketState, error) {
 	after := *have
 	if d.HasTags() {
-		after.Tags = have.Tags.With(b.Tags) // PutBucketTagging replaces all tags
+		after.Tags = have.Tags.With(b.Tags).Without(d.Untagged()) // PutBucketTagging replaces all tags
 		var set []types.Tag
 		for _, k := range slices.Sorted(maps.Keys(after.Tags)) {
 			set = append(set, types.Tag{Key: aws.String(k), Value: aws.String(after.Tags[k])})

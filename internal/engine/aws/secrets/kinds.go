@@ -9,6 +9,7 @@ func Kinds() []*kind.Kind {
 		initMarkerKind(),
 		deletionProtectionKind(),
 		restoreKind(),
+		tagKeysKind(),
 		bootstrapNamesKind(),
 		bootstrapSecretsKind(),
 		bootstrapParametersKind(),

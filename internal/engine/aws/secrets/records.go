@@ -16,7 +16,7 @@ const BucketRecord = "bucket"
 // records returns the names of the SSM parameters that most runs read to know what earlier runs have done. One GetParameters call reads all of
 // them; it takes up to ten names. They are not listed by path, because a list may not have the latest parameters yet.
 func records() []string {
-	return []string{initParameter, restoreParameter, BucketRecord, DeletionProtectionKind, namesParameter + "/0", namesParameter + "/1"}
+	return []string{initParameter, restoreParameter, BucketRecord, DeletionProtectionKind, TagKeysKind, namesParameter + "/0", namesParameter + "/1"}
 }
 
 // Record returns the value of an SSM parameter of the cluster; "" if the parameter does not exist.

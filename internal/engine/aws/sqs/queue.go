@@ -124,11 +124,17 @@ func (q *Queue) Update(ctx context.Context, c *cloud.Clients, have *QueueState, 
 		}
 		after.Policy, after.Retention, after.Encrypted = text.CanonicalJSON(q.policy()), q.Retention, true
 	}
-	if d.HasTags() {
+	if d.SetsTags() {
 		if _, err := c.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: q.Tags}); err != nil {
 			return nil, err
 		}
 		after.Tags = after.Tags.With(q.Tags)
+	}
+	if gone := d.Untagged(); len(gone) > 0 {
+		if _, err := c.SQS.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: gone}); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.Without(gone)
 	}
 	return &after, nil
 }
@@ -205,7 +211,7 @@ func queueKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: QueueKind, Rehearsed: true, Area: plan.AreaControlPlane, ByNameOnly: true, Behind: "machine",
 		ReadActions: []string{"sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags"}, Statement: kind.Karpenter,
-		Actions: []string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:SetQueueAttributes", "sqs:TagQueue"},
+		Actions: []string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:UntagQueue"},
 	}, kind.Functions[QueueState]{
 		List: kind.Tagged(queues), Delete: &Queue{},
 		ID: func(s QueueState) plan.ID { return plan.ID(QueueKind + "/" + s.Name) },

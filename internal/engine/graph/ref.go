@@ -168,8 +168,8 @@ func (n *resource) Takes() (create, remove time.Duration) {
 	return create, remove
 }
 
-// differences lists what the last observed state lacks.
-func (n *resource) differences() plan.Diff { return n.behaviour.diff(n.state()) }
+// differences lists how the last observed state differs from the desired one.
+func (n *resource) differences() plan.Diff { return n.diff(n.state()) }
 
 // Wanted implements Resource.
 func (n *resource) Wanted() plan.Diff {

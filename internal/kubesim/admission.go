@@ -93,10 +93,14 @@ func unset(o Object, key string, v any) {
 	}
 }
 
-// managed records in managedFields who applied an object, and when.
-func managed(o Object, manager string, now time.Time) {
+// managed records in managedFields who applied an object, when, and which fields. Those of custom resources are not simulated.
+func managed(o, applied Object, manager string, now time.Time) {
 	meta, _ := o["metadata"].(Object)
-	meta["managedFields"] = []any{Object{"manager": manager, "operation": "Apply", "time": now.UTC().Format(time.RFC3339Nano)}}
+	entry := Object{"manager": manager, "operation": "Apply", "time": now.UTC().Format(time.RFC3339Nano)}
+	if fields := fieldSet(applied); fields != nil {
+		entry["fieldsType"], entry["fieldsV1"] = "FieldsV1", fields
+	}
+	meta["managedFields"] = []any{entry}
 }
 
 // settleDefinitions serves the custom resources whose time has come.

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -15,6 +16,34 @@ import (
 //
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
+
+// fieldSet lists the fields of an object of a built-in kind, in the format of managedFields; nil for other kinds.
+func fieldSet(o Object) Object {
+	plain, _ := copied(o).(Object)
+	object := &unstructured.Unstructured{Object: plain}
+	if !scheme.Scheme.Recognizes(object.GroupVersionKind()) {
+		return nil
+	}
+	typed, err := schemas().ObjectToTyped(object)
+	if err != nil {
+		return nil
+	}
+	set, err := typed.ToFieldSet()
+	if err != nil {
+		return nil
+	}
+	raw, err := set.ToJSON()
+	if err != nil {
+		return nil
+	}
+	var fields Object
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	delete(fields, "f:apiVersion")
+	delete(fields, "f:kind")
+	return fields
+}
 
 // undeclared returns the error of the API server about an object that does not conform to the schema of its kind; "" if the object does. An
 // object does not conform if a field is unknown, if a value has the wrong type, or if two items of a list have the same key.

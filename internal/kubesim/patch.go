@@ -100,7 +100,7 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 		return code, answer
 	}
 	changed := !reflect.DeepEqual(after, have)
-	managed(after, p.manager, now)
+	managed(after, want, p.manager, now)
 	if p.dry {
 		return code, after
 	}

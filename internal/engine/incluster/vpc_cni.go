@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,7 @@ type VPCCNIState struct {
 	Defined   bool // the API server serves ENIConfigs
 	Installed bool
 	Env       map[string]string // by name, as JSON
+	Own       []string          // names of those that runs have set
 	Configs   map[string]string // subnet and security group by zone, of ENIConfigs
 	Managed   []string          // names of the ENIConfigs of this cluster
 }
@@ -83,7 +85,7 @@ func (v *VPCCNI) Find(ctx context.Context, c *cloud.Clients) (*VPCCNIState, erro
 	} else if err != nil {
 		return nil, retryUnavailable(ctx, err)
 	}
-	s.Installed = true
+	s.Installed, s.Own = true, appliedEnv(&have)
 	for _, container := range have.Spec.Template.Spec.Containers {
 		if container.Name == "aws-node" {
 			for _, e := range container.Env {
@@ -96,6 +98,37 @@ func (v *VPCCNI) Find(ctx context.Context, c *cloud.Clients) (*VPCCNIState, erro
 
 // awsNode is the path of the DaemonSet of the VPC CNI.
 const awsNode = "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
+
+// appliedEnv returns the names of the environment variables of aws-node that runs have set, from what the API server records about each writer.
+func appliedEnv(o *appsv1.DaemonSet) (names []string) {
+	for _, entry := range o.ManagedFields {
+		if entry.Manager != kube.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers map[string]struct {
+							Env map[string]any `json:"f:env"`
+						} `json:"f:containers"`
+					} `json:"f:spec"`
+				} `json:"f:template"`
+			} `json:"f:spec"`
+		}
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue // another version of the format
+		}
+		for item := range fields.Spec.Template.Spec.Containers[`k:{"name":"aws-node"}`].Env {
+			var key struct{ Name string }
+			if raw, is := strings.CutPrefix(item, "k:"); is && json.Unmarshal([]byte(raw), &key) == nil {
+				names = append(names, key.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // settingOf returns an environment variable without its name, as JSON.
 func settingOf(e corev1.EnvVar) string {
@@ -137,7 +170,7 @@ func configOf(subnet string, groups ...string) string { return fmt.Sprintf("%s %
 
 // Diff implements graph.Desired.
 func (v *VPCCNI) Diff(have *VPCCNIState) (d plan.Diff) {
-	if !have.Installed {
+	if !have.Installed && v.hasSettings() {
 		d.Await("DaemonSet aws-node", "", "installed by EKS")
 		return d
 	}
@@ -148,6 +181,9 @@ func (v *VPCCNI) Diff(have *VPCCNIState) (d plan.Diff) {
 	for _, e := range v.Env {
 		d.Set("env "+e.Name, have.Env[e.Name], settingOf(e))
 	}
+	for _, name := range v.former(have) {
+		d.Set("env "+name, have.Env[name], "")
+	}
 	for _, zone := range slices.Sorted(maps.Keys(v.Subnets)) {
 		d.Set("ENIConfig "+zone, have.Configs[zone], v.config(zone))
 	}
@@ -157,6 +193,16 @@ func (v *VPCCNI) Diff(have *VPCCNIState) (d plan.Diff) {
 		}
 	}
 	return d
+}
+
+// hasSettings reports whether the manifest has settings; without, a run only removes those of earlier ones.
+func (v *VPCCNI) hasSettings() bool { return len(v.Env)+len(v.Subnets) > 0 }
+
+// former lists the environment variables that runs have set, and that are not in the manifest any more.
+func (v *VPCCNI) former(have *VPCCNIState) []string {
+	return slices.DeleteFunc(slices.Clone(have.Own), func(name string) bool {
+		return slices.ContainsFunc(v.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+	})
 }
 
 // config returns the desired settings of the ENIConfig of a zone.
@@ -197,8 +243,7 @@ func (v *VPCCNI) Update(ctx context.Context, c *cloud.Clients, have *VPCCNIState
 // updateEnv sets the environment variables, if one of them differs: a server-side apply
 // removes those that it does not name.
 func (v *VPCCNI) updateEnv(ctx context.Context, k *kube.Client, have *VPCCNIState) error {
-	var env []any
-	same := true
+	env, same := []any{}, len(v.former(have)) == 0
 	for _, e := range v.Env {
 		same = same && have.Env[e.Name] == settingOf(e)
 		x := map[string]any{"name": e.Name, "value": e.Value}

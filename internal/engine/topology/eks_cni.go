@@ -78,7 +78,7 @@ func addEKSDaemonSets(g *graph.Graph, in inputs, net network, cluster *graph.Ref
 		return nil
 	}
 	subnets := net.secondary()
-	if !in.m.HasVPCCNI() || len(spec.VpcCni.Env) == 0 && len(subnets) == 0 {
+	if !in.m.HasVPCCNI() || len(spec.VpcCni.Env) == 0 && len(subnets) == 0 && in.inv.EKS.Cluster == nil { // an existing cluster may have former settings
 		return nil
 	}
 	return graph.Expect(g, "vpc-cni", &incluster.VPCCNI{

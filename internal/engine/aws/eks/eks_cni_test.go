@@ -145,6 +145,17 @@ func TestEnvironmentOfTheVPCCNI(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, env(), "map[name:ENABLE_PREFIX_DELEGATION value:false]")
 		enginetest.RequireDone(t, m, a)
+		for _, name := range []string{"ENABLE_PREFIX_DELEGATION", "MY_NODE_NAME"} { // the second one is the last
+			m.EKS.ControlPlane.Spec.VpcCni.Env = m.EKS.ControlPlane.Spec.VpcCni.Env[1:]
+			p, err = enginetest.Rolling(m, a.Process()).Plan(t.Context())
+			require.NoError(t, err)
+			require.Len(t, enginetest.Steps(p), 1)
+			assert.Contains(t, enginetest.Steps(p)[0], "update vpc-cni [env "+name)
+			_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+			require.NoError(t, err)
+			assert.NotContains(t, env(), name)
+			enginetest.RequireDone(t, m, a)
+		}
 	})
 }
 

@@ -57,7 +57,7 @@ func TestNarrowTerminal(t *testing.T) {
 	s.onTerminal(80, 0)
 	require.Equal(t, 0, s.run("cluster", "upgrade-plan", "-f", file))
 	assert.Regexp(t, `(?m)^v1\.\d+\.\d+ .* …$`, s.out.String(), "older patches give way")
-	assert.Regexp(t, `demo-md-0 spec\.template\.spec\.version\n      v1\.\d+\.\d+ → v1`, s.out.String())
+	assert.Regexp(t, `demo-md-0\s+spec\.template\.spec\.version\n      v1\.\d+\.\d+ → v1`, s.out.String())
 	require.Equal(t, 0, s.run("cluster", "explain"))
 	for line := range strings.Lines(s.out.String()) {
 		assert.LessOrEqual(t, len(line), 81)

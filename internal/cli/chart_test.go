@@ -53,6 +53,37 @@ func TestChartFlag(t *testing.T) {
 	assert.NotContains(t, out+s.err.String(), "hunter2")
 }
 
+// The manifest of an import has the charts of the cluster: a run with it leaves them as they are. A plan that uninstalls the pod network or the cloud
+// controller manager warns of it.
+func TestImportKeepsCharts(t *testing.T) {
+	for flavor, names := range map[string][]string{"charts": {"cilium", "aws-cloud-controller-manager", "metrics-server"}, "eks-karpenter": {"karpenter"}} {
+		t.Run(flavor, func(t *testing.T) {
+			s := newShell(t)
+			s.simulated()
+			file := s.generated(t, "--flavor", flavor)
+			require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--simulate-assume"), s.err.String())
+			require.Equal(t, 0, s.run("cluster", "import", "demo"), s.err.String())
+			imported := s.out.String()
+			for _, name := range names {
+				require.Contains(t, imported, "releaseName: "+name+"\n")
+			}
+			require.NoError(t, os.WriteFile(file, []byte(imported), 0o600))
+			require.Equal(t, 0, s.run("cluster", "plan", "-f", file), s.err.String())
+			require.Contains(t, s.out.String(), "No changes", imported)
+			assert.NotContains(t, s.err.String(), "10.0.0.0/8", "the values of cilium are not known")
+
+			without, _, _ := strings.Cut(imported, "---\napiVersion: addons.cluster.x-k8s.io/v1alpha1\n")
+			require.NoError(t, os.WriteFile(file, []byte(without), 0o600))
+			require.Equal(t, 0, s.run("cluster", "plan", "-f", file), s.err.String())
+			require.Contains(t, s.out.String(), "helm-leftovers")
+			if flavor == "charts" {
+				assert.Contains(t, s.err.String(), "the run uninstalls the pod network (kube-system/cilium, chart cilium), and the manifest has no other")
+				assert.Contains(t, s.err.String(), "the run uninstalls the cloud controller manager (kube-system/aws-cloud-controller-manager)")
+			}
+		})
+	}
+}
+
 // A chart of --chart is created as one of the manifest, and uninstalled by a run without it.
 func TestChartFlagIsCreated(t *testing.T) {
 	s := newShell(t)

@@ -3,6 +3,8 @@ package adopt
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -35,19 +37,38 @@ func readNodes(ctx context.Context, c *cloud.Clients, client *kube.Client, endpo
 	return nil
 }
 
-// readEKSNodes does the same for the machines and Auto Scaling groups of an EKS cluster. If it
+// readCharts asks for the releases of Helm charts that runs have installed. Who may not read Secrets has installed none.
+func readCharts(ctx context.Context, c *cloud.Clients, client *kube.Client, endpoint string, found *discover.SelfManaged) (err error) {
+	ctx, cancel := c.Clock.WithTimeout(ctx, patience, nil)
+	defer cancel()
+	if found.Charts, err = incluster.Releases(ctx, client); apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return unasked(endpoint, err)
+	}
+	return nil
+}
+
+// readEKSNodes reads the Nodes of the machines and Auto Scaling groups of an EKS cluster, and its charts. If it
 // cannot ask the API server, it adds the reason to found.Unread.
 func readEKSNodes(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
-	if len(found.Workers.Machines)+len(found.Workers.Pools) == 0 {
-		return
-	}
+	what := "Helm charts that runs have installed"
 	client, err := found.Cluster.Client(c)
 	if err != nil {
 		err = unasked(found.Cluster.Endpoint, err)
 	} else {
-		err = readNodes(ctx, c, client, found.Cluster.Endpoint, found.Workers)
+		err = readCharts(ctx, c, client, found.Cluster.Endpoint, found.Workers)
+	}
+	if len(found.Workers.Machines)+len(found.Workers.Pools) > 0 {
+		what = "labels and taints of the Nodes of machines and Auto Scaling groups"
+		if err == nil {
+			err = readNodes(ctx, c, client, found.Cluster.Endpoint, found.Workers)
+		} else {
+			what += ", and Helm charts that runs have installed"
+		}
 	}
 	if err != nil {
-		found.Unread = append(found.Unread, "labels and taints of the Nodes of machines and Auto Scaling groups, because "+err.Error())
+		found.Unread = append(found.Unread, what+", because "+err.Error())
 	}
 }

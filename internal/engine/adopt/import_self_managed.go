@@ -101,6 +101,9 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 		if err := readNodes(ctx, c, client, found.Endpoint(), found); err != nil {
 			found.Unread = append(found.Unread, "labels and taints of Nodes, because "+err.Error())
 		}
+		if err := readCharts(ctx, c, client, found.Endpoint(), found); err != nil {
+			found.Unread = append(found.Unread, "Helm charts that runs have installed, because "+err.Error())
+		}
 	}
 	if given {
 		if i.keys, err = keys.Secrets(found.Namespace, found.Name); err != nil {

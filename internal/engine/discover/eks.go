@@ -46,7 +46,7 @@ func (e *EKS) Objects() []Object {
 	for _, p := range e.Workers.Pools {
 		out = append(out, e.Workers.pool(p)...)
 	}
-	return out
+	return append(out, charts(e.Workers.Charts)...)
 }
 
 // planeName returns the name of the AWSManagedControlPlane.

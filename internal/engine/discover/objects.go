@@ -43,6 +43,7 @@ func (s *SelfManaged) Objects() []Object {
 	for _, p := range s.Pools {
 		out = append(out, s.pool(p)...)
 	}
+	out = append(out, charts(s.Charts)...)
 	for i := range out {
 		out[i].Namespace = s.Namespace
 	}

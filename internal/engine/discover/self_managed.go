@@ -27,17 +27,18 @@ type SelfManaged struct {
 	Addresses []string                                             // of NAT gateways
 	Machines  []ec2.InstanceState                                  // without those of pools
 	Pools     []Pool
-	Balancers []Balancer                 // of the API server, that of the endpoint first
-	Classic   *Classic                   // nil: none
-	Marker    *secrets.InitMarkerState   // nil: Cluster API made the cluster
-	Protected bool                       // from deletion
-	Bucket    *s3.BucketState            // nil: none
-	Config    *boot.ClusterConfig        // as kubeadm stores it in the cluster; nil: not read
-	Unread    []string                   // what could not be read, and why
-	Nodes     map[string]incluster.Marks // labels and taints of Nodes, by the ID of the machine; nil: the API server was not asked
-	Booted    map[string]*boot.Booted    // what machines booted with, by the ID of the machine or launch template; those that were read
-	Pinned    map[string]bool            // names of pools whose image a run would otherwise change
-	Sealed    bool                       // the default security group of the VPC has no rules
+	Balancers []Balancer                   // of the API server, that of the endpoint first
+	Classic   *Classic                     // nil: none
+	Marker    *secrets.InitMarkerState     // nil: Cluster API made the cluster
+	Protected bool                         // from deletion
+	Bucket    *s3.BucketState              // nil: none
+	Config    *boot.ClusterConfig          // as kubeadm stores it in the cluster; nil: not read
+	Unread    []string                     // what could not be read, and why
+	Nodes     map[string]incluster.Marks   // labels and taints of Nodes, by the ID of the machine; nil: the API server was not asked
+	Charts    []incluster.HelmReleaseState // that runs have installed
+	Booted    map[string]*boot.Booted      // what machines booted with, by the ID of the machine or launch template; those that were read
+	Pinned    map[string]bool              // names of pools whose image a run would otherwise change
+	Sealed    bool                         // the default security group of the VPC has no rules
 
 	plane  *EKS                              // nil: kubeadm
 	specs  map[string]infrav1.AWSMachineSpec // by ID of the machine
@@ -187,7 +188,7 @@ func (s *SelfManaged) Remarks() []string {
 func remarks(ofClusterAPI bool) []string {
 	all := "Objects in Kubernetes are not part of this manifest."
 	if ofClusterAPI {
-		all += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, HelmChartProxies, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
+		all += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, repositories and values of Helm charts, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
 	}
 	return strings.Split(text.Wrap(all, commentWidth), "\n")
 }

@@ -25,8 +25,11 @@ import (
 // ReleaseLabel is the label of the releases that a run has installed. Its value is the name of the HelmChartProxy.
 const ReleaseLabel = "clusterawsadm-chart"
 
-// deployed is the status of a release that is installed.
-const deployed = "deployed"
+// deployed is the status of a release that is installed, and uninstalled that of one that is not, whose history was kept.
+const (
+	deployed    = "deployed"
+	uninstalled = "uninstalled"
+)
 
 // HelmReleaseState is the newest revision of a release.
 type HelmReleaseState struct {
@@ -79,9 +82,15 @@ func findReleases(ctx context.Context, k *kube.Client, namespace, selector strin
 	return all, nil
 }
 
+// Releases lists the releases that runs have installed.
+func Releases(ctx context.Context, k *kube.Client) ([]HelmReleaseState, error) {
+	all, err := findReleases(ctx, k, "", "owner=helm,"+ReleaseLabel)
+	return slices.DeleteFunc(all, func(r HelmReleaseState) bool { return r.Status == uninstalled }), err
+}
+
 func findRelease(ctx context.Context, k *kube.Client, namespace, name string) (*HelmReleaseState, error) {
 	all, err := findReleases(ctx, k, namespace, "owner=helm,name="+name)
-	if err != nil || len(all) == 0 || all[0].Status == "uninstalled" { // its history was kept
+	if err != nil || len(all) == 0 || all[0].Status == uninstalled {
 		return nil, err
 	}
 	return &all[0], nil
@@ -125,6 +134,9 @@ func helmReleaseStatus(s HelmReleaseState) (state, detail string) {
 	}
 	return state, kind.Join(s.Chart, s.Version, "revision "+strconv.Itoa(s.Revision), state)
 }
+
+// HelmLeftoversKind is the kind of HelmLeftovers, and the ID.
+const HelmLeftoversKind = "helm-leftovers"
 
 // HelmLeftovers are the releases that runs have installed, and whose HelmChartProxy is not in the manifest any more. To
 // delete them is to uninstall them.
@@ -183,7 +195,7 @@ func (l *HelmLeftovers) Find(ctx context.Context, c *cloud.Clients) (*HelmLeftov
 	}
 	have := &HelmLeftoversState{}
 	for _, r := range all {
-		if r.Status != "uninstalled" && !slices.Contains(l.Keep, r.CloudID()) && !slices.Contains(l.Once, r.Proxy) {
+		if r.Status != uninstalled && !slices.Contains(l.Keep, r.CloudID()) && !slices.Contains(l.Once, r.Proxy) {
 			have.Releases = append(have.Releases, r)
 		}
 	}

@@ -101,8 +101,11 @@ func IsPodNetworkChart(name string) bool {
 	return slices.Contains([]string{"aws-vpc-cni", "antrea", "calico", "canal", "cilium", "flannel", "kube-ovn", "kube-router", "tigera-operator"}, name)
 }
 
-// hasCloudController reports whether the chart installs the AWS cloud controller manager, judging by its name.
-func (c *Chart) hasCloudController() bool { return c.Title == "aws-cloud-controller-manager" }
+// IsCloudControllerChart reports whether a chart of that name installs the AWS cloud controller manager.
+func IsCloudControllerChart(name string) bool { return name == "aws-cloud-controller-manager" }
+
+// UnknownRepository is the repository of charts in imported manifests, which helm does not record. The domain never exists (RFC 6761).
+const UnknownRepository = "https://repository.invalid"
 
 // LongestRelease is the longest name of a release: names of objects are made from it.
 const LongestRelease = 53

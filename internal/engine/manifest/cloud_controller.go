@@ -27,7 +27,7 @@ func (c *Cluster) CloudControllers() (all []CloudController) {
 		}
 	}
 	for _, chart := range c.Charts {
-		if chart.hasCloudController() {
+		if IsCloudControllerChart(chart.Title) {
 			object, path := KindHelmChart+"/"+chart.Name, "spec.valuesTemplate"
 			tag, _ := ValueAt(chart.Values, "image.tag").(string)
 			all = append(all, CloudController{At: c.At(object, path), Object: object, Path: path, Version: tag, Once: chart.Once})

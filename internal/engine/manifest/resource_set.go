@@ -97,7 +97,7 @@ func (c *Cluster) HasCloudController() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.Charts, func(chart Chart) bool { return chart.hasCloudController() })
+	return slices.ContainsFunc(c.Charts, func(chart Chart) bool { return IsCloudControllerChart(chart.Title) })
 }
 
 // AppliesObjects reports whether commands or scripts of the control plane install objects in the cluster, such as a pod network.

@@ -75,6 +75,10 @@ func (l *Looking) Look(ctx context.Context) error {
 	}
 	l.warnOfLateMachines(ctx)
 	l.warnOfUnwatchedRefreshes()
+	l.warnOfUninstalled()
+	if err := l.warnOfKey(ctx); err != nil {
+		return Refused(err)
+	}
 	return l.warnOfLostObjects(ctx)
 }
 

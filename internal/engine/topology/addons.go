@@ -119,7 +119,7 @@ func addLeftovers(g *graph.Graph, in inputs, k kubernetes) graph.Resource {
 	for _, c := range in.m.Charts {
 		leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
 	}
-	return graph.Retire(g, "helm-leftovers", leftovers, graph.From("no longer in the manifest"))
+	return graph.Retire(g, incluster.HelmLeftoversKind, leftovers, graph.From("no longer in the manifest"))
 }
 
 // addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods, and

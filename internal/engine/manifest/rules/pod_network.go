@@ -30,7 +30,9 @@ func (c *checks) checkPodNetworks() {
 		}
 	}
 	for _, chart := range c.cluster.Charts {
-		c.checkNetworkChart(chart)
+		if chart.Repository != manifest.UnknownRepository { // its values are not in the manifest
+			c.checkNetworkChart(chart)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func silent() map[string][]string {
 		"byo-vpc": {
 			"      # Security groups of somebody else, by their IDs. Not known: whether filters have found them.\n      additionalSecurityGroups:\n      - id: sg-",
 		},
-		"resource-sets": {"Neither AWS nor Kubernetes knows\n# MachineHealthChecks, ClusterResourceSets, HelmChartProxies, annotations of"},
+		"resource-sets": {"Neither AWS nor Kubernetes knows\n# MachineHealthChecks, ClusterResourceSets, repositories and values of Helm charts,"},
 	}
 }
 

@@ -368,7 +368,8 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if i.Outdated {
 		return d
 	}
-	d.Fixed("instanceType", have.Type, i.Spec.InstanceType)
+	d.Fixed("instanceType", have.Type, i.Spec.InstanceType, i.changedByHand(have, "stop the machine, and change it back with 'aws ec2 "+
+		"modify-instance-attribute --instance-id "+have.ID+" --instance-type Value="+i.Spec.InstanceType+"'"))
 	if id := aws.ToString(i.Spec.AMI.ID); id != "" {
 		d.Fixed("image", have.Image, id)
 	} else if i.Image != nil && have.ID == "" {
@@ -377,7 +378,11 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if len(i.Spec.NetworkInterfaces) == 0 && (i.Pinned || have.ID == "") { // otherwise the interfaces determine it
 		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
 	}
-	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
+	command := "'aws ec2 associate-iam-instance-profile --instance-id " + have.ID + " --iam-instance-profile Name=" + i.Spec.IAMInstanceProfile + "'"
+	if have.Profile != "" {
+		command = "'aws ec2 replace-iam-instance-profile-association'"
+	}
+	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile, i.changedByHand(have, "change it back with "+command))
 	if i.Spec.SSHKeyName != nil || have.ID == "" { // that of the cluster is for machines that are launched from now on, as in CAPA
 		d.Fixed("key", have.Key, i.Key)
 	}
@@ -390,6 +395,15 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	}
 	d.Tags(have.Tags, i.Tags)
 	return d
+}
+
+// changedByHand returns the advice for a machine that was launched from the template of the manifest, and differs from it: somebody has changed the
+// machine. It is "" for others.
+func (i *Instance) changedByHand(have *InstanceState, remedy string) string {
+	if made := have.Tags[cloud.TemplateTag]; made == "" || made != i.Tags[cloud.TemplateTag] {
+		return ""
+	}
+	return "somebody has changed the machine since it was launched: " + remedy + IfStopped(i.Irreplaceable)
 }
 
 func (i *Instance) groups() []string {

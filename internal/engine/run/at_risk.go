@@ -2,12 +2,19 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // warnOfUninstalled warns about charts that the plan uninstalls although the Nodes of the cluster need them.
@@ -52,4 +59,54 @@ func (l *Looking) warnOfKey(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warnOfNodeAccess warns about node groups whose nodes EKS does not let join: EKS makes the access entry of their role when it makes the node group, and
+// not again. An entry is bound to the unique ID of the role, not to its ARN, so that of a deleted role is not one of a new role with the same name
+// ("Create access entries", EKS user guide; https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3329).
+func (l *Looking) warnOfNodeAccess(ctx context.Context) error {
+	c, groups := l.nodeGroups()
+	if c == nil || len(groups) == 0 || c.Authentication == string(types.AuthenticationModeConfigMap) {
+		return nil
+	}
+	principals, err := eks.AccessPrincipals(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud, c.Name)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		entry := func(verb, more string) string {
+			return fmt.Sprintf("aws eks %s-access-entry --region %s --cluster-name %s --principal-arn %s%s", verb, l.Cloud.Region, c.Name, g.RoleARN, more)
+		}
+		typed := " --type " + eks.EntryOfLinux
+		if strings.HasPrefix(g.ImageType, "WINDOWS") {
+			typed = " --type " + eks.EntryOfWindows
+		}
+		id := plan.ID(iam.RoleKind + "/" + iam.RoleName(g.RoleARN))
+		made := slices.ContainsFunc(l.Plan.Steps, func(s plan.Step) bool { return s.Resource == id && s.Action == plan.Create })
+		switch has := slices.Contains(principals, g.RoleARN); {
+		case made && has:
+			l.Warn("the role of the node group %s was deleted, and its access entry is bound to that role: nodes do not join with the role of the same name that the "+
+				"run creates, before the entry is made again: '%s', and '%s'", g.Name, entry("delete", ""), entry("create", typed))
+		case !has && c.Authentication == string(types.AuthenticationModeApi):
+			l.Warn("the role of the node group %s has no access entry: the API server refuses its nodes, which become NotReady: '%s'", g.Name, entry("create", typed))
+		}
+	}
+	return nil
+}
+
+// nodeGroups returns the EKS cluster and its node groups that exist.
+func (l *Looking) nodeGroups() (c *eks.ClusterState, groups []eks.NodeGroupState) {
+	for _, n := range l.Built.Resources() {
+		switch x := n.Observed().(type) {
+		case *eks.ClusterState:
+			if x != nil {
+				c = x
+			}
+		case *eks.NodeGroupState:
+			if x != nil && !x.Deleting() {
+				groups = append(groups, *x)
+			}
+		}
+	}
+	return c, groups
 }

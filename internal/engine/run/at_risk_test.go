@@ -35,3 +35,39 @@ func TestKeyThatWillBeDeleted(t *testing.T) {
 		}
 	})
 }
+
+// EKS makes the access entry of a role of nodes once, and binds it to the ID of the role.
+func TestNodesWithoutAccess(t *testing.T) {
+	for what, x := range map[string]struct {
+		change func(s *awssim.State, role string)
+		told   string
+	}{
+		"entry": {
+			func(s *awssim.State, role string) { delete(enginetest.Plane(s).Access, role) },
+			"has no access entry: the API server refuses its nodes, which become NotReady: 'aws eks create-access-entry --region us-east-1 --cluster-name ",
+		},
+		"role": {
+			func(s *awssim.State, role string) { delete(s.IAM.Roles, role[strings.LastIndex(role, "/")+1:]) },
+			"was deleted, and its access entry is bound to that role: nodes do not join",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := enginetest.LoadQuick(t, "eks-iam.yaml")
+				m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = "api"
+				a := enginetest.Prepared(t, m)
+				enginetest.MustApply(t, m, a)
+				a.Edit(func(s *awssim.State) {
+					for _, g := range enginetest.Plane(s).NodeGroups {
+						x.change(s, g.RoleARN)
+					}
+				})
+				var warned []string
+				target := cluster.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}
+				_, err := run.Open(m, target).Plan(t.Context())
+				require.NoError(t, err)
+				require.Contains(t, strings.Join(warned, "\n"), x.told)
+			})
+		})
+	}
+}

@@ -76,7 +76,7 @@ func (l *Looking) Look(ctx context.Context) error {
 	l.warnOfLateMachines(ctx)
 	l.warnOfUnwatchedRefreshes()
 	l.warnOfUninstalled()
-	if err := l.warnOfKey(ctx); err != nil {
+	if err := cmp.Or(l.warnOfKey(ctx), l.warnOfNodeAccess(ctx)); err != nil {
 		return Refused(err)
 	}
 	return l.warnOfLostObjects(ctx)

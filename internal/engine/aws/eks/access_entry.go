@@ -495,6 +495,11 @@ func accessEntryKind() *kind.Kind {
 	}, kind.Functions[AccessEntryState]{})
 }
 
+// AccessPrincipals lists the principals of the access entries of a cluster.
+func AccessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return accessPrincipals(ctx, c, cluster)
+}
+
 // accessPrincipals lists the principals of the access entries. For a cluster with the
 // authentication mode CONFIG_MAP, ListAccessEntries fails and there are none.
 func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {

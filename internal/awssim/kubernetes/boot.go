@@ -496,6 +496,11 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
 		"data": kubesim.Object{"ClusterConfiguration": config},
 	})
+	if !doc.skips("bootstrap-token") { // cmd/kubeadm/app/phases/bootstraptoken/clusterinfo
+		c.Put(c.Up, kubesim.Object{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "cluster-info", "namespace": "kube-public"},
+		})
+	}
 	if !doc.skips("addon/kube-proxy") {
 		putSystem(c, c.Up, proxy)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// KubeadmConfig is the ConfigMap kubeadm-config, which kubeadm init creates last, and
+// KubeadmConfig is the ConfigMap kubeadm-config, which kubeadm init creates, and
 // which joining machines read. It is updated before the control plane is replaced.
 type KubeadmConfig struct {
 	API     *API
@@ -35,7 +35,10 @@ type KubeadmConfig struct {
 }
 
 // KubeadmConfigState is the ConfigMap.
-type KubeadmConfigState struct{ Config *boot.ClusterConfig }
+type KubeadmConfigState struct {
+	Config *boot.ClusterConfig
+	Lost   bool // kubeadm init has created it, and it does not exist any more
+}
 
 // CloudID implements graph.State.
 func (KubeadmConfigState) CloudID() string { return "kube-system/kubeadm-config" }
@@ -62,17 +65,37 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 	var have corev1.ConfigMap
 	err = client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
 	if apierrors.IsNotFound(err) {
-		return nil, nil // not yet
+		return lostConfig(ctx, client)
 	}
 	if err != nil {
 		return nil, retryUnavailable(ctx, err)
 	}
 	config, err := boot.ParseClusterConfig(have.Data[clusterConfiguration])
-	return &KubeadmConfigState{config}, err
+	return &KubeadmConfigState{Config: config}, err
+}
+
+// lostConfig tells a ConfigMap that does not exist yet, which is nil, from one that somebody has deleted: kubeadm init creates the ConfigMap
+// cluster-info after it (its phase bootstrap-token comes after upload-config: cmd/kubeadm/app/cmd/init.go), and nothing creates it again.
+func lostConfig(ctx context.Context, client *kube.Client) (*KubeadmConfigState, error) {
+	var later corev1.ConfigMap
+	err := client.Get(ctx, "/api/v1/namespaces/kube-public/configmaps/cluster-info", &later)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, retryUnavailable(ctx, err)
+	}
+	return &KubeadmConfigState{Lost: true}, nil
 }
 
 // Diff implements graph.Desired.
 func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d plan.Diff) {
+	if have.Lost {
+		d.Fixed("configuration", "missing", k.Version, "somebody has deleted the ConfigMap kube-system/kubeadm-config, without which no machine can join: "+
+			"restore it from a backup, or on a machine of the control plane with 'sudo kubeadm init phase upload-config all --config FILE', "+
+			"where FILE has the ClusterConfiguration of the cluster")
+		return d
+	}
 	if have.Config == nil {
 		d.Await("version", "", k.Version)
 		return d

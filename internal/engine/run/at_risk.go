@@ -33,8 +33,12 @@ func (l *Looking) warnOfUninstalled() {
 			l.Warn("the run uninstalls the pod network (%s/%s, chart %s), and the manifest has no other: Nodes become NotReady, and new pods get no addresses; "+
 				"to keep it, put its HelmChartProxy back, or repeat its --chart", r.Namespace, r.Name, r.Chart)
 		case manifest.IsCloudControllerChart(r.Chart) && !m.HasCloudController():
-			l.Warn("the run uninstalls the cloud controller manager (%s/%s), and the manifest has no other: new Nodes stay tainted, and Services get no load balancers; "+
-				"to keep it, put its HelmChartProxy back, or repeat its --chart", r.Namespace, r.Name)
+			l.Warn(
+				"the run uninstalls the cloud controller manager (%s/%s), and the manifest has no other: new Nodes stay tainted, and Services get no load balancers; "+
+					"to keep it, put its HelmChartProxy back, or repeat its --chart",
+				r.Namespace,
+				r.Name,
+			)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // A key of KMS that will be deleted takes the EKS cluster with it: each plan warns of it, with the command that cancels the deletion.
@@ -70,4 +72,21 @@ func TestNodesWithoutAccess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nothing makes the ConfigMap of kubeadm again: who waits for it waits in vain.
+func TestDeletedKubeadmConfig(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ThreeZones)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Alive(t, m)
+		enginetest.Inside(a, func(k *kubesim.Cluster) {
+			delete(k.Objects, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config")
+		})
+		calls := len(a.Calls())
+		_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "somebody has deleted the ConfigMap kube-system/kubeadm-config, without which no machine can join")
+		require.ErrorContains(t, err, "kubeadm init phase upload-config all")
+		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+	})
 }

@@ -46,7 +46,8 @@ func (c *Cluster) walkScalars(o *Entry, path string, v any) {
 	default:
 		text := fmt.Sprint(v)
 		_, set := o.Lines[path]
-		anywhere := path == "spec.clusterName" || path == "spec.region" // messages about other fields contain them
+		// messages about other fields contain them; the type of a scope is "cluster" or "namespace"
+		anywhere := path == "spec.clusterName" || path == "spec.region" || strings.HasSuffix(path, ".accessScope.type")
 		if set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
 			c.scalars[o.Title()] = append(c.scalars[o.Title()], scalar{o.Title(), path, text})
 		}

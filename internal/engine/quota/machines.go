@@ -226,7 +226,7 @@ func unknown(launched []machines, err error) []*demand {
 // fits, the run launches as many other machines as the quota allows, but it has to allow some of them. A rollout without room is no reason: the old
 // machines stay.
 func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
-	free := l.Limit - l.Used
+	free := max(0, l.Limit-l.Used) // a quota may have been lowered below what is in use
 	meanwhile, after := ofControlPlane(groups)
 	if meanwhile > free {
 		r.Reasons = append(r.Reasons, exceeded(region, l, meanwhile, " for the control plane"))

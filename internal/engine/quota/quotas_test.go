@@ -326,3 +326,20 @@ func TestQuotasAreUnknown(t *testing.T) {
 		})
 	}
 }
+
+// A quota that was lowered below what is in use says nothing about a control plane that does not grow.
+func TestLoweredQuota(t *testing.T) {
+	m := enginetest.LoadQuick(t, "three-zones.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 2 })
+		enginetest.RequireNoChange(t, m, a)
+		grown := *m.Deployments[0].Object.Spec.Replicas + 1
+		m.Deployments[0].Object.Spec.Replicas = &grown
+		_, err := run.Open(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(string) {}}).Plan(t.Context())
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		assert.ErrorContains(t, err, "of which none would run")
+		assert.NotContains(t, err.Error(), "needs 0 vCPUs")
+	})
+}

@@ -138,6 +138,7 @@ func TestPlanFindsLostTags(t *testing.T) {
 					assert.ErrorAs(t, err, new(*plan.RefusedError), "%s", s.Resource) //nolint:testifylint // all are listed
 					named := strings.Contains(err.Error(), s.CloudID) || strings.Contains(err.Error(), string(s.Resource))
 					assert.True(t, named, "%s: %v", s.Resource, err)
+					assert.NotContains(t, err.Error(), "accessScope", "%s: the field has nothing to do with it", s.Resource)
 					assert.Regexp(
 						t,
 						`create-tags|create-or-update-tags|add-tags|tag-resource|tag-role|tag-queue|without the tags|does not have the tag`,

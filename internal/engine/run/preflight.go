@@ -221,8 +221,10 @@ func (p *planning) conflicts() (reasons []error) {
 		for _, d := range s.Diff {
 			if d.Remedy == plan.Replace {
 				err, at := &plan.ConflictError{Change: d}, s.Origin
-				if d.Field != "status" { // of which the manifest has no field
-					at = p.locate(s.Origin, err)
+				if d.Field != "status" && d.Field != "owner" { // of which the manifest has no field
+					bare := d
+					bare.Advice = ""
+					at = p.locate(s.Origin, errors.New(bare.String())) // the advice names other fields
 				}
 				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: at, Err: err})
 			}

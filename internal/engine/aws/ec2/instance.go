@@ -378,11 +378,7 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if len(i.Spec.NetworkInterfaces) == 0 && (i.Pinned || have.ID == "") { // otherwise the interfaces determine it
 		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
 	}
-	command := "'aws ec2 associate-iam-instance-profile --instance-id " + have.ID + " --iam-instance-profile Name=" + i.Spec.IAMInstanceProfile + "'"
-	if have.Profile != "" {
-		command = "'aws ec2 replace-iam-instance-profile-association'"
-	}
-	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile, i.changedByHand(have, "change it back with "+command))
+	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile, i.changedByHand(have, "change it back with '"+i.profileCommand(have)+"'"))
 	if i.Spec.SSHKeyName != nil || have.ID == "" { // that of the cluster is for machines that are launched from now on, as in CAPA
 		d.Fixed("key", have.Key, i.Key)
 	}
@@ -395,6 +391,14 @@ func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	}
 	d.Tags(have.Tags, i.Tags)
 	return d
+}
+
+// profileCommand is the command that gives a machine its instance profile back.
+func (i *Instance) profileCommand(have *InstanceState) string {
+	if have.Profile != "" {
+		return "aws ec2 replace-iam-instance-profile-association"
+	}
+	return "aws ec2 associate-iam-instance-profile --instance-id " + have.ID + " --iam-instance-profile Name=" + i.Spec.IAMInstanceProfile
 }
 
 // changedByHand returns the advice for a machine that was launched from the template of the manifest, and differs from it: somebody has changed the

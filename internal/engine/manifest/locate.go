@@ -46,12 +46,15 @@ func (c *Cluster) walkScalars(o *Entry, path string, v any) {
 	default:
 		text := fmt.Sprint(v)
 		_, set := o.Lines[path]
-		// messages about other fields contain them; the type of a scope is "cluster" or "namespace"
-		anywhere := path == "spec.clusterName" || path == "spec.region" || strings.HasSuffix(path, ".accessScope.type")
-		if set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
+		if set && !isAnywhere(path) && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
 			c.scalars[o.Title()] = append(c.scalars[o.Title()], scalar{o.Title(), path, text})
 		}
 	}
+}
+
+// isAnywhere reports whether messages about other fields contain the value of a field: the type of a scope is "cluster" or "namespace".
+func isAnywhere(path string) bool {
+	return path == "spec.clusterName" || path == "spec.region" || strings.HasSuffix(path, ".accessScope.type")
 }
 
 // Locate returns the origin of the field that a message of AWS is about, if the manifest has it: the field whose value

@@ -339,7 +339,7 @@ func TestLoweredQuota(t *testing.T) {
 		m.Deployments[0].Object.Spec.Replicas = &grown
 		_, err := run.Open(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(string) {}}).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.RefusedError))
-		assert.ErrorContains(t, err, "of which none would run")
-		assert.NotContains(t, err.Error(), "needs 0 vCPUs")
+		require.ErrorContains(t, err, "of which none would run")
+		require.NotContains(t, err.Error(), "needs 0 vCPUs")
 	})
 }

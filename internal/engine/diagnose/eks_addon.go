@@ -49,8 +49,11 @@ func missedProfile(ctx context.Context, k *kube.Client) (findings []string) {
 			continue
 		}
 		name := incluster.OwnerOf(p)
-		line := fmt.Sprintf("%s waits for a node: if a Fargate profile selects it that was made later than its pods, restart it: kubectl rollout restart -n kube-system %s",
-			name, incluster.LogsOf(p))
+		line := fmt.Sprintf(
+			"%s waits for a node: if a Fargate profile selects it that was made later than its pods, restart it: kubectl rollout restart -n kube-system %s",
+			name,
+			incluster.LogsOf(p),
+		)
 		if !slices.Contains(findings, line) {
 			findings = append(findings, line)
 		}

@@ -338,7 +338,9 @@ func normalize(t *testing.T, value any) {
 	case map[string]any:
 		delete(v, "status")
 		delete(v, "Origin")
-		delete(v, "At") // a position
+		for _, position := range []string{"At", "Line", "Lines"} {
+			delete(v, position)
+		}
 		if _, isResource := v["apiVersion"]; isResource {
 			kind, _ := v["kind"].(string)
 			if raw, err := crd.Raw(kind, "v1beta2"); err == nil {

@@ -93,6 +93,8 @@ func TestExamplesHaveOnePolicy(t *testing.T) {
 			most = 2
 		case "eks-karpenter": // two roles with policies of their own, a queue and a rule
 			most = 2
+		case "eks-templates": // EKS, launch templates and roles
+			most = 2
 		case "eks-machines": // EKS, single machines and pools, which nearly fit into one
 			most = 2
 		}

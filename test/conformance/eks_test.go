@@ -16,6 +16,11 @@ func (s *suite) eksClusters() {
 	demo := aws.String("demo")
 	role, err := s.iam.GetRole(s.ctx, &iam.GetRoleInput{RoleName: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")})
 	s.need(err)
+	for _, name := range []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"} { // nodes do not join without
+		_, _ = s.iam.AttachRolePolicy(s.ctx, &iam.AttachRolePolicyInput{ // moto does not have AWS's own policies, and looks at none
+			RoleName: role.Role.RoleName, PolicyArn: aws.String("arn:aws:iam::aws:policy/" + name),
+		})
+	}
 	plane, err := s.iam.CreateRole(s.ctx, &iam.CreateRoleInput{
 		RoleName: aws.String("eks-plane"),
 		AssumeRolePolicyDocument: aws.String(

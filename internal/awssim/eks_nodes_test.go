@@ -341,7 +341,7 @@ func TestNodeGroupsThatCannotWork(t *testing.T) {
 	})
 }
 
-// EKS refuses access entries for service-linked roles, prefixes that are for Kubernetes, issuers with a query, and roles of other
+// EKS refuses access entries for service-linked roles, prefixes that are for Kubernetes, issuers with a query or in a private network, and roles of other
 // accounts.
 func TestNamesThatEKSKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -355,6 +355,7 @@ func TestNamesThatEKSKeeps(t *testing.T) {
 		for want, change := range map[string]func(*types.OidcIdentityProviderConfigRequest){
 			"can't contain system:":           func(o *types.OidcIdentityProviderConfigRequest) { o.GroupsPrefix = aws.String("system:") },
 			"must not have query parameters":  func(o *types.OidcIdentityProviderConfigRequest) { o.IssuerUrl = aws.String("https://example.com/?a=b") },
+			"must be publicly accessible":     func(o *types.OidcIdentityProviderConfigRequest) { o.IssuerUrl = aws.String("https://10.0.0.1:8443/a") },
 			"identityProviderConfigName and ": func(o *types.OidcIdentityProviderConfigRequest) { o.ClientId = aws.String("") },
 		} {
 			o := &types.OidcIdentityProviderConfigRequest{

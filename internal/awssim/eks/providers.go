@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Provider is an OIDC identity provider for users of a cluster.
@@ -70,6 +71,8 @@ func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInp
 		return nil, invalid("The issuer URL must begin with https://")
 	case strings.ContainsAny(aws.ToString(o.IssuerUrl), "?#"): // OidcIdentityProviderConfigRequest, EKS API reference
 		return nil, invalid("The issuer URL must not have query parameters")
+	case regex.Of(`^https://(localhost|127\.|10\.|192\.168\.|169\.254\.|\[f[cd]|[^/:]*\.(local|internal)[:/]|[^./:\[]+([:/]|$))`).MatchString(*o.IssuerUrl + "/"): // the same
+		return nil, invalid("The issuer URL must be publicly accessible over the internet")
 	case strings.Contains(aws.ToString(o.GroupsPrefix)+" "+aws.ToString(o.UsernamePrefix), "system:"): // AWS::EKS::IdentityProviderConfig, CloudFormation
 		return nil, invalid("The prefix can't contain system:")
 	case len(c.Providers) > 0:

@@ -3,7 +3,9 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -173,6 +175,9 @@ func (c *checks) checkIssuer(o *manifest.Entry, config *ekscontrolplanev1.OIDCId
 	if err == nil && u.RawQuery+u.Fragment != "" {
 		c.fail(o.Problem(path+".issuerUrl", fmt.Sprintf("%q: an issuer has no query and no fragment", config.IssuerURL), "remove what follows ? or #"))
 	}
+	if err == nil && u.Host != "" && isPrivateHost(u.Hostname()) { // "must be publicly accessible": OidcIdentityProviderConfigRequest, EKS API reference
+		c.fail(o.Problem(path+".issuerUrl", u.Hostname()+" is not in the internet, from which EKS reads the keys of the issuer", "use an issuer that is"))
+	}
 	if n := utf8.RuneCountInString(config.IdentityProviderConfigName); n > longestTagValue {
 		c.fail(
 			o.Problem(
@@ -265,4 +270,15 @@ func targetARN(arn string) arnForm {
 		service = "sns"
 	}
 	return arnForm{service, `[A-Za-z0-9_.-]+`, true, "an SNS topic or an SQS queue", ":sqs:REGION:123456789012:NAME"}
+}
+
+// isPrivateHost reports whether a host is in a private network for certain: by its address, as a name of one word, or by a domain that is reserved for
+// private use (RFC 6761, RFC 6762, and .internal by ICANN).
+func isPrivateHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !ip.IsGlobalUnicast() || ip.IsPrivate()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndex(host, ".")+1:]
+	return last == host || slices.Contains([]string{"internal", "invalid", "local", "localhost", "test"}, last)
 }

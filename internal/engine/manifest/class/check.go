@@ -256,8 +256,12 @@ func (e *expander) checkTopology() {
 			e.fail(at.Below("name"), fmt.Sprintf("duplicate machine deployment %q", d.Name), "rename one of them")
 		}
 		names[d.Name] = true
-		if class, _ := e.classOf(d.Class); class == nil {
+		class, _ := e.classOf(d.Class)
+		switch {
+		case class == nil:
 			e.fail(at.Below("class"), fmt.Sprintf("the ClusterClass has no MachineDeployment class %q", d.Class), "use one of "+strings.Join(e.classNames(), ", "))
+		case d.Replicas != nil && (isAutoscaled(d.Metadata) || isAutoscaled(class.Metadata)): // validateAutoscalerAnnotationsForCluster of Cluster API
+			e.fail(at.Below("replicas"), "cannot be set beside the annotations of the cluster autoscaler", "remove it, or the annotations")
 		}
 	}
 	if len(e.topology.Workers.MachinePools) > 0 {
@@ -267,6 +271,13 @@ func (e *expander) checkTopology() {
 			"add a MachinePool to the manifest",
 		)
 	}
+}
+
+// isAutoscaled reports whether annotations have bounds for the cluster autoscaler.
+func isAutoscaled(m clusterv1.ObjectMeta) bool {
+	_, least := m.Annotations[clusterv1.AutoscalerMinSizeAnnotation]
+	_, most := m.Annotations[clusterv1.AutoscalerMaxSizeAnnotation]
+	return least || most
 }
 
 func (e *expander) classNames() []string {

@@ -250,6 +250,10 @@ func TestClassRules(t *testing.T) {
 			[]string{"replicas: 1\n---", "replicas: 1\n        variables: {overrides: [{name: x, value: 1}]}\n---"},
 			`cluster.yaml:36: Cluster/quickstart spec.topology.workers.machineDeployments[0].variables.overrides[0].name: the ClusterClass has no variable "x" — its variables are instanceTypes, region, sshKeyName`,
 		},
+		"autoscaled replicas": {
+			[]string{"class: worker\n        name", "class: worker\n        metadata: {annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: \"1\"}}\n        name"},
+			`cluster.yaml:36: Cluster/quickstart spec.topology.workers.machineDeployments[0].replicas: cannot be set beside the annotations of the cluster autoscaler — remove it, or the annotations`,
+		},
 		"class unknown":   {[]string{"class: worker\n        name", "class: wroker\n        name"}, `cluster.yaml:33: Cluster/quickstart spec.topology.workers.machineDeployments[0].class: the ClusterClass has no MachineDeployment class "wroker" — use one of worker`},
 		"template absent": {[]string{"kind: AWSClusterTemplate\n      name: self-managed", "kind: AWSClusterTemplate\n      name: other"}, `cluster.yaml:46: ClusterClass/self-managed spec.infrastructure.templateRef.name: there is no AWSClusterTemplate/other of infrastructure.cluster.x-k8s.io/v1beta2 in the input — add it, or change the reference`},
 		"machine pool": {

@@ -154,10 +154,11 @@ func (s *Server) Bootstrap(t *testing.T) {
 }
 
 func (s *Server) bootstrap(ctx context.Context) error {
+	const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 	c := iam.NewFromConfig(s.Config)
 	for _, role := range []string{"control-plane", "nodes"} {
 		name := role + ".cluster-api-provider-aws.sigs.k8s.io"
-		if _, err := c.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String("{}")}); err != nil {
+		if _, err := c.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String(trust)}); err != nil {
 			return err
 		}
 		if _, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &name}); err != nil {

@@ -74,6 +74,15 @@ func (s *shellEnv) run(args ...string) (code int) {
 	return Main(args, s.Env)
 }
 
+// steps returns a function that runs a command of "cluster" and requires its exit code.
+func (s *shellEnv) steps(t *testing.T) func(want int, args ...string) {
+	t.Helper()
+	return func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+}
+
 // generated writes a manifest of the cluster "demo", and returns its path: with arguments what generate prints,
 // and without any the small flavor, which has no add-ons.
 func (s *shellEnv) generated(t *testing.T, args ...string) string {

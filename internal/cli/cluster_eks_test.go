@@ -32,10 +32,7 @@ func TestEKSClusterCommands(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	file := configured("eks")
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	s.variables["CAPA_EKS_IAM"] = "true"
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ eks-cluster\n")
@@ -104,10 +101,7 @@ func TestPoolCommands(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	file := configured("machine-pool")
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ launch-template/machine-pool-mp-0\n")
 	assert.Contains(t, s.out.String(), "+ auto-scaling-group/machine-pool-mp-0\n")
@@ -182,10 +176,7 @@ func TestImportCommand(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	s.variables["CAPA_EKS_IAM"] = "true"
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	step(0, "create", "-f", configured("eks"), "--yes")
 	delete(s.variables, "CAPA_EKS_IAM")
 	step(0, "import", "default_eks")

@@ -43,10 +43,7 @@ func TestClusterCommands(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
 	s.simulated()
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
@@ -288,10 +285,7 @@ func TestPlanFile(t *testing.T) {
 	s.simulated()
 	file := s.generated(t)
 	planned := filepath.Join(t.TempDir(), "demo.plan")
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	step(0, "plan", "-f", file, "--to", planned, "--wait", "infrastructure")
 	assert.Contains(t, s.err.String(), "wrote "+planned+": 'clusterawsadm cluster create "+planned+"' carries out this plan, or says what has changed\n")
 	printed := s.out.String()
@@ -344,10 +338,7 @@ func TestPlanFileGoesOn(t *testing.T) {
 	s.simulated()
 	file := s.generated(t)
 	planned := filepath.Join(t.TempDir(), "demo.plan")
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	const stale = "does not apply any more: make it again"
 	step(0, "plan", "-f", file, "--to", planned)
 	for _, after := range []string{"20s", "45s", "1m15s"} {

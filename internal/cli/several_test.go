@@ -34,10 +34,7 @@ func TestSeveralClusters(t *testing.T) {
 	s := newShell(t)
 	file := s.several(t, unedited, "red", "blue")
 	s.simulated()
-	step := func(want int, args ...string) {
-		t.Helper()
-		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
-	}
+	step := s.steps(t)
 	step(0, "validate", "-f", file)
 	assert.Regexp(t, `^valid: cluster red in .*\nvalid: cluster blue in .*\n$`, s.out.String())
 	step(0, "plan", "-f", file)

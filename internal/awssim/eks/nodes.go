@@ -324,7 +324,7 @@ func (svc *Service) replaceNodes(c *Cluster, g *NodeGroup) {
 	}
 }
 
-// lostSince returns when an instance was terminated or stopped. It is zero for an instance that runs or starts.
+// lostSince returns the time at which an instance was terminated or stopped; the zero time if the instance is running or starting.
 func (svc *Service) lostSince(id string) time.Time {
 	switch i := svc.ec2.Instance(id); {
 	case i == nil: // EC2 has forgotten it

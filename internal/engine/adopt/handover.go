@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -175,4 +174,4 @@ func onlyTags(d plan.Diff) bool {
 }
 
 // isTag reports whether a difference is a tag of a resource, or one that new nodes of a node group get.
-func isTag(c plan.Change) bool { return strings.HasPrefix(c.Field, "tag ") || autoscaling.IsNodeTag(c) }
+func isTag(c plan.Change) bool { return c.IsTag() || autoscaling.IsNodeTag(c) }

@@ -306,7 +306,7 @@ func UseAs[S State](g *Graph, id plan.ID, find Lookup[S], deleted S, opts ...Opt
 	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find, deleted: &deleted}}}, opts)
 }
 
-// Untag has a run remove the tags with these keys from a resource, if it has them.
+// Untag adds to the desired state of a resource that it has no tags with these keys.
 func Untag(r Resource, keys []string) { r.untag(keys) }
 
 // Retire adds an owned resource that is not desired any more: Apply and Delete delete it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -28,22 +29,32 @@ func ListMarks(ctx context.Context, k *kube.Client) (*NodeList, map[string]Marks
 	return l, marks, err
 }
 
-// labelsByKubelet returns the keys of the labels whose last writer is the kubelet. The API server
-// records it in managedFields, with the first part of the user agent as the name of the writer.
-func labelsByKubelet(o *corev1.Node) map[string]bool {
-	keys := map[string]bool{}
-	for _, entry := range o.ManagedFields {
-		if entry.Manager != "kubelet" || entry.FieldsV1 == nil {
+// fieldsOfWriter decodes what the API server records in managedFields about the fields that a writer has set last by an operation; "" is any. The
+// name of a writer is its field manager, or the first part of its user agent.
+func fieldsOfWriter[F any](all []metav1.ManagedFieldsEntry, writer string, operation metav1.ManagedFieldsOperationType) (out []F) {
+	for _, entry := range all {
+		var fields F
+		if entry.Manager != writer || operation != "" && entry.Operation != operation || entry.FieldsV1 == nil {
 			continue
 		}
-		var fields struct {
-			Metadata struct {
-				Labels map[string]any `json:"f:labels"`
-			} `json:"f:metadata"`
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil { // otherwise it is of another version of the format
+			out = append(out, fields)
 		}
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue // another version of the format
-		}
+	}
+	return out
+}
+
+// labelFields are the labels of an object in managedFields.
+type labelFields struct {
+	Metadata struct {
+		Labels map[string]any `json:"f:labels"`
+	} `json:"f:metadata"`
+}
+
+// labelsByKubelet returns the keys of the labels whose last writer is the kubelet.
+func labelsByKubelet(o *corev1.Node) map[string]bool {
+	keys := map[string]bool{}
+	for _, fields := range fieldsOfWriter[labelFields](o.ManagedFields, "kubelet", "") {
 		for field := range fields.Metadata.Labels {
 			if key, ok := strings.CutPrefix(field, "f:"); ok {
 				keys[key] = true

@@ -99,26 +99,22 @@ func (v *VPCCNI) Find(ctx context.Context, c *cloud.Clients) (*VPCCNIState, erro
 // awsNode is the path of the DaemonSet of the VPC CNI.
 const awsNode = "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
 
-// appliedEnv returns the names of the environment variables of aws-node that runs have set, from what the API server records about each writer.
-func appliedEnv(o *appsv1.DaemonSet) (names []string) {
-	for _, entry := range o.ManagedFields {
-		if entry.Manager != kube.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields struct {
+// podTemplateFields are fields of a workload in managedFields.
+type podTemplateFields struct {
+	Spec struct {
+		Template struct {
 			Spec struct {
-				Template struct {
-					Spec struct {
-						Containers map[string]struct {
-							Env map[string]any `json:"f:env"`
-						} `json:"f:containers"`
-					} `json:"f:spec"`
-				} `json:"f:template"`
+				Containers map[string]struct {
+					Env map[string]any `json:"f:env"`
+				} `json:"f:containers"`
 			} `json:"f:spec"`
-		}
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue // another version of the format
-		}
+		} `json:"f:template"`
+	} `json:"f:spec"`
+}
+
+// appliedEnv returns the names of the environment variables of aws-node that runs have set.
+func appliedEnv(o *appsv1.DaemonSet) (names []string) {
+	for _, fields := range fieldsOfWriter[podTemplateFields](o.ManagedFields, kube.FieldManager, metav1.ManagedFieldsOperationApply) {
 		for item := range fields.Spec.Template.Spec.Containers[`k:{"name":"aws-node"}`].Env {
 			var key struct{ Name string }
 			if raw, is := strings.CutPrefix(item, "k:"); is && json.Unmarshal([]byte(raw), &key) == nil {
@@ -195,10 +191,10 @@ func (v *VPCCNI) Diff(have *VPCCNIState) (d plan.Diff) {
 	return d
 }
 
-// hasSettings reports whether the manifest has settings; without, a run only removes those of earlier ones.
+// hasSettings reports whether the manifest has settings. If not, a run only removes the settings of earlier runs.
 func (v *VPCCNI) hasSettings() bool { return len(v.Env)+len(v.Subnets) > 0 }
 
-// former lists the environment variables that runs have set, and that are not in the manifest any more.
+// former lists the environment variables that runs have set and that are not in the manifest any more.
 func (v *VPCCNI) former(have *VPCCNIState) []string {
 	return slices.DeleteFunc(slices.Clone(have.Own), func(name string) bool {
 		return slices.ContainsFunc(v.Env, func(e corev1.EnvVar) bool { return e.Name == name })

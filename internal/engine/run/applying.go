@@ -107,8 +107,8 @@ func (a applying) apply(ctx context.Context) error {
 	return a.recordTagKeys(ctx, a.Built.TagKeys)
 }
 
-// recordTagKeys records the keys of tags, if the record differs. Before the first write, the record has the keys of the tags that resources may have
-// and of those that they will have; at the end, those that they have.
+// recordTagKeys writes the record of the keys of tags, if it differs. Before its first write, a run adds the keys that it will set to the record. At
+// its end, it removes the keys that no resource has any more.
 func (l *Looking) recordTagKeys(ctx context.Context, keys secrets.TagKeys) error {
 	if keys.String() == l.Inventory.TagKeys.String() {
 		return nil

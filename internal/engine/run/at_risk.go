@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// warnOfUninstalled warns about charts that the plan uninstalls although the Nodes of the cluster need them.
+// warnOfUninstalled warns if the plan uninstalls the chart of the pod network or of the cloud controller manager, and nothing takes its place.
 func (l *Looking) warnOfUninstalled() {
 	n := l.Built.Resource(incluster.HelmLeftoversKind)
 	if n == nil || l.Cluster.Manifest == nil {
@@ -43,33 +43,28 @@ func (l *Looking) warnOfUninstalled() {
 	}
 }
 
-// warnOfKey warns about the KMS key of an EKS cluster that exists if it cannot be used: "If the KMS key is deleted, there's no path to recovery for the
+// warnOfKey warns if the KMS key of an existing EKS cluster cannot be used: "If the KMS key is deleted, there's no path to recovery for the
 // cluster" ("Encrypt Kubernetes secrets with KMS on existing clusters", EKS user guide).
 func (l *Looking) warnOfKey(ctx context.Context) error {
-	for _, n := range l.Built.Resources() {
-		s, is := n.Observed().(*eks.ClusterState)
-		if !is || s == nil || s.Key == "" {
-			continue
-		}
-		why, err := kms.Refusal(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud, s.Key)
-		if cloud.Denied(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			l.Warn("the EKS cluster %s needs its key, and without it, it cannot be recovered: %s", s.Name, why)
-		}
+	s, _ := l.existingEKS()
+	if s == nil || s.Key == "" {
+		return nil
 	}
-	return nil
+	why, err := kms.Refusal(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud, s.Key)
+	if cloud.Denied(err) {
+		return nil
+	}
+	if why != "" && err == nil {
+		l.Warn("the EKS cluster %s needs its key, and without it, it cannot be recovered: %s", s.Name, why)
+	}
+	return err
 }
 
-// warnOfNodeAccess warns about node groups whose nodes EKS does not let join: EKS makes the access entry of their role when it makes the node group, and
-// not again. An entry is bound to the unique ID of the role, not to its ARN, so that of a deleted role is not one of a new role with the same name
+// warnOfNodeAccess warns about node groups whose nodes cannot join, because their role has no valid access entry. EKS creates the entry together with
+// the node group, and never again. It is bound to the unique ID of the role: the entry of a deleted role is not valid for a new role of the same name
 // ("Create access entries", EKS user guide; https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3329).
 func (l *Looking) warnOfNodeAccess(ctx context.Context) error {
-	c, groups := l.nodeGroups()
+	c, groups := l.existingEKS()
 	if c == nil || len(groups) == 0 || c.Authentication == string(types.AuthenticationModeConfigMap) {
 		return nil
 	}
@@ -98,8 +93,8 @@ func (l *Looking) warnOfNodeAccess(ctx context.Context) error {
 	return nil
 }
 
-// nodeGroups returns the EKS cluster and its node groups that exist.
-func (l *Looking) nodeGroups() (c *eks.ClusterState, groups []eks.NodeGroupState) {
+// existingEKS returns the EKS cluster, nil if it does not exist, and its existing node groups.
+func (l *Looking) existingEKS() (c *eks.ClusterState, groups []eks.NodeGroupState) {
 	for _, n := range l.Built.Resources() {
 		switch x := n.Observed().(type) {
 		case *eks.ClusterState:

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -28,10 +27,7 @@ func TestKeyThatWillBeDeleted(t *testing.T) {
 					k.State = types.KeyState(state)
 				}
 			})
-			var warned []string
-			target := cluster.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}
-			_, err := run.Open(m, target).Plan(t.Context())
-			require.NoError(t, err)
+			warned := enginetest.Told(t, m, a)
 			told := strings.Contains(strings.Join(warned, "\n"), "aws kms cancel-key-deletion --key-id arn:aws:kms:")
 			require.Equal(t, state != "Enabled", told, "%s: %v", state, warned)
 		}
@@ -64,10 +60,7 @@ func TestNodesWithoutAccess(t *testing.T) {
 						x.change(s, g.RoleARN)
 					}
 				})
-				var warned []string
-				target := cluster.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}
-				_, err := run.Open(m, target).Plan(t.Context())
-				require.NoError(t, err)
+				warned := enginetest.Told(t, m, a)
 				require.Contains(t, strings.Join(warned, "\n"), x.told)
 			})
 		})

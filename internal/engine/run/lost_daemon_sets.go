@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// warnOfLostDaemonSets warns of a cluster whose VPC CNI or kube-proxy somebody has deleted, or an earlier manifest has disabled: EKS does not
-// install them again.
+// warnOfLostDaemonSets warns if the manifest relies on EKS to install the VPC CNI or kube-proxy, and the cluster does not have it: somebody has deleted
+// it, or an earlier manifest has disabled it. EKS does not install it again.
 func (p *planning) warnOfLostDaemonSets(ctx context.Context) {
 	m, asks := p.Cluster.Manifest, []plan.Wait{plan.APIServer, plan.NodesJoined, plan.NodesReady}
 	if !p.Cluster.IsEKS() || m.EKS == nil || !slices.Contains(asks, p.Cluster.Target.Wait) {
@@ -43,7 +43,8 @@ func (p *planning) warnOfLostDaemonSets(ctx context.Context) {
 // daemonSet is a DaemonSet that EKS installs with a cluster: the field that disables it, and the add-on that installs it later.
 type daemonSet struct{ field, addon string }
 
-// installedByEKS returns those that the manifest wants, and has no add-on for, by name.
+// installedByEKS returns the DaemonSets, by name, that EKS installs by itself with a new cluster of this manifest: those that the manifest does not
+// disable, and for which it has no add-on.
 func installedByEKS(m *manifest.Cluster) map[string]daemonSet {
 	all := map[string]daemonSet{}
 	if m.HasVPCCNI() && m.VPCCNI() == nil {

@@ -105,8 +105,8 @@ func TestDeletionFindsLostTags(t *testing.T) {
 	})
 }
 
-// Whichever resource has lost its tags: a plan does not create a second one. It finds the resource and puts the tags back, or it is refused; the error
-// names the resource and says how to restore the tags.
+// If a resource has lost its tags, no plan creates a second one. Either the plan finds the resource and adds the tags again, or it is refused with an
+// error that names the resource and says how to restore the tags.
 func TestPlanFindsLostTags(t *testing.T) {
 	files := append(
 		enginetest.SampleOfAll(t),

@@ -86,15 +86,15 @@ func (s *foreignSearch) lostOfEKS(ctx context.Context, own []kind.Found) error {
 	return s.lostRoles(ctx, users)
 }
 
-// lostRoles notes those of the roles that exist and may have lost their tags. The users are what uses them, by their names.
+// lostRoles notes the roles that exist and may have lost their tags. users has what uses each role, by the name of the role.
 func (s *foreignSearch) lostRoles(ctx context.Context, users map[string]string) error {
-	for name, user := range users {
+	for _, name := range slices.Sorted(maps.Keys(users)) {
 		role, err := iam.GetRole(ctx, s.c, name)
 		if err != nil && !cloud.Denied(err) {
 			return err
 		}
 		if role != nil && !role.IsOwned(s.c) {
-			s.untagged(iam.RoleKind, role.ID, "use by "+user, role.Tags)
+			s.untagged(iam.RoleKind, role.ID, "use by "+users[name], role.Tags)
 		}
 	}
 	return nil

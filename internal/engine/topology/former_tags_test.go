@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// tagged sets a tag in each field of a manifest that has tags.
+// tagged adds a tag to each field of a manifest that takes tags.
 func tagged(m *manifest.Cluster, name string) *manifest.Cluster {
 	add := func(to *infrav1.Tags, of string) {
 		*to = infrav1.Tags(cloneTags(*to))
@@ -64,8 +65,8 @@ func cloneTags(t infrav1.Tags) map[string]string {
 	return maps.Clone(t)
 }
 
-// formerTags lists the places of an account in which a text of tagged is, but for what is not in use any more. Boot data is deleted when the machines
-// have joined.
+// formerTags lists the places of an account that have a tag of tagged, without those that are not in use any more, and without boot data, which is
+// deleted when the machines have joined.
 func formerTags(t *testing.T, a *awssim.AWS) (places []string) {
 	t.Helper()
 	time.Sleep(enginetest.Booting)
@@ -115,8 +116,8 @@ func visitTexts(path string, v any, visit func(path, text string)) {
 	}
 }
 
-// Tags that are not in the manifest any more are removed from all that runs have given them to, after the plan has said so. Nothing else knows
-// them then.
+// Tags that are removed from the manifest are in the plan, and are removed from all resources on which runs have set them. After that, nothing in the
+// account mentions them.
 func TestFormerTagsAreRemoved(t *testing.T) {
 	for _, example := range enginetest.Examples(t) {
 		t.Run(example, func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestFormerTagsAreRemoved(t *testing.T) {
 	}
 }
 
-// A run that dies while it sets tags, or while it removes them, leaves none that the next one does not know.
+// If a run dies while it sets or removes tags, the next runs still know which tags to remove.
 func TestRemovalOfTagsMayDie(t *testing.T) {
 	examples := []string{"quickstart.yaml", "eks-addons.yaml", "machine-pool.yaml", "byo-vpc.yaml"}
 	first, stride := 11, 37
@@ -177,7 +178,7 @@ func TestRemovalOfTagsMayDie(t *testing.T) {
 	}
 }
 
-// Tags of others stay: those with other keys, and, once the record is pruned, also one with a key that was in the manifest.
+// Runs leave the tags of others alone: tags with other keys, and tags that somebody sets after their key was removed from the manifest.
 func TestTagsOfOthersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		load := func() *manifest.Cluster { return enginetest.LoadQuick(t, enginetest.Quickstart) }
@@ -205,4 +206,26 @@ func TestTagsOfOthersStay(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Tags are removed before others are set: a resource has 50 tags at most.
+func TestManyTagsAreReplaced(t *testing.T) {
+	for _, example := range []string{"quickstart.yaml", "classic-elb.yaml", "machine-pool.yaml", "eks-karpenter.yaml"} {
+		t.Run(example, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				many := func(letter string) *manifest.Cluster {
+					m := enginetest.LoadQuick(t, example)
+					m.Infra.Spec.AdditionalTags = infrav1.Tags{}
+					for n := range 30 {
+						m.Infra.Spec.AdditionalTags[fmt.Sprintf("former-%s-%d", letter, n)] = "x"
+					}
+					return m
+				}
+				a := enginetest.Prepared(t, many("a"))
+				enginetest.MustApply(t, many("a"), a)
+				enginetest.MustApply(t, many("b"), a)
+				enginetest.RequireNoChange(t, many("b"), a)
+			})
+		})
+	}
 }

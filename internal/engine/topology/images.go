@@ -76,10 +76,7 @@ func addGivenImage(g *graph.Graph, in inputs, x group, image string, of *ec2.Lau
 	if arch == "arm64" {
 		id += "/arm64"
 	}
-	find := ec2.ImageFor(image, x.spec.InstanceType, arch)
-	if of != nil {
-		find = ec2.Kept(of, find, of.KeptImage(image))
-	}
+	find := ec2.Kept(of, ec2.ImageFor(image, x.spec.InstanceType, arch), of.KeptImage(image))
 	return lookup(g, in, id, find, x.specAt, x.specPath+".ami.id")
 }
 

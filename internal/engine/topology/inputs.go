@@ -226,10 +226,7 @@ func addKeyPair(g *graph.Graph, in inputs, x group, name string, of *ec2.LaunchT
 	if _, inherited := in.m.KeyPair(x.spec.SSHKeyName); inherited {
 		at, path = in.m.InfraObject(), "spec.sshKeyName"
 	}
-	find := ec2.KeyPairByName(name, in.keyNames())
-	if of != nil {
-		find = ec2.Kept(of, find, ec2.KeptKey(name))
-	}
+	find := ec2.Kept(of, ec2.KeyPairByName(name, in.keyNames()), ec2.KeptKey(name))
 	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), find, at, path))
 }
 
@@ -238,9 +235,6 @@ func addProfile(g *graph.Graph, in inputs, x group, name string, of *ec2.LaunchT
 	if name == "" {
 		return nil
 	}
-	find := ec2.InstanceProfileByName(name)
-	if of != nil {
-		find = ec2.Kept(of, find, ec2.KeptProfile(name))
-	}
+	find := ec2.Kept(of, ec2.InstanceProfileByName(name), ec2.KeptProfile(name))
 	return graph.Awaits(lookup(g, in, plan.ID("instance-profile/"+name), find, x.specAt, x.specPath+".iamInstanceProfile"))
 }

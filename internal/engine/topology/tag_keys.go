@@ -14,10 +14,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// removeFormerTags has the run remove the tags that earlier runs have set, and that the manifest does not want any more. It returns the keys of
-// the tags that the manifest wants. Tags of existing subnets have a record of their own (ec2.SubnetTags).
+// removeFormerTags makes the run remove the tags that earlier runs have set and that are not in the manifest any more. It returns the record of the
+// tags in the manifest. Existing subnets have a record of their own (ec2.SubnetTags).
 func removeFormerTags(g *graph.Graph, in inputs) secrets.TagKeys {
 	wanted, given, ofUser := map[plan.ID][]string{}, map[plan.ID][]string{}, in.userTags()
+	if len(ofUser)+len(in.inv.TagKeys) == 0 {
+		return nil
+	}
 	for _, r := range g.Resources() {
 		if r.Role() != graph.RoleManaged || r.ID().Kind() == ec2.SubnetTagsKind {
 			continue
@@ -34,15 +37,15 @@ func removeFormerTags(g *graph.Graph, in inputs) secrets.TagKeys {
 	return secrets.NewTagKeys(given)
 }
 
-// formerTags lists the keys of the tags that earlier runs have set on a resource, without those that it should have.
+// formerTags lists the keys of the tags to remove from a resource: those that earlier runs have set, without the wanted ones.
 func (in inputs) formerTags(id plan.ID, wanted []string) []string {
 	return slices.DeleteFunc(in.inv.TagKeys.Of(id), func(key string) bool { return slices.Contains(wanted, key) })
 }
 
-// tagged returns the ID under which the keys of the tags of a resource are recorded: that of a group of machines.
+// tagged returns the ID with which the tags of a resource are recorded. Machines are recorded by group.
 func tagged(id plan.ID) plan.ID { return plan.ID(cmp.Or(id.Group(), string(id))) }
 
-// userTags has the keys of all tags in the manifest, without those of tags that this program or Cluster API Provider AWS also sets by itself.
+// userTags returns the keys of the tags in the manifest. A key that this program or Cluster API Provider AWS uses itself has the value false.
 func (in inputs) userTags() map[string]bool {
 	all := []infrav1.Tags{in.spec.AdditionalTags}
 	for _, s := range in.spec.NetworkSpec.Subnets {

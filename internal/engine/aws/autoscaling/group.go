@@ -367,8 +367,8 @@ func (g *Group) initial() int32 {
 	return g.Spec.MinSize
 }
 
-// capacity returns the desired capacity of the group after a run. That of an autoscaler stays, unless it is outside of new bounds: Auto
-// Scaling then moves it to the bound (MinSize, MaxSize of UpdateAutoScalingGroup, API reference).
+// capacity returns the desired capacity of the group after a run. A capacity that an autoscaler has set stays, unless the new minimum or maximum
+// forbids it: Auto Scaling then moves it to that bound (MinSize, MaxSize of UpdateAutoScalingGroup, API reference).
 func (g *Group) capacity(have *GroupState) int32 {
 	if g.Desired != nil || have == nil || have.ID == "" {
 		return g.initial()
@@ -580,12 +580,7 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 }
 
 func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState, d plan.Diff) error {
-	if d.SetsTags() {
-		if _, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: g.tags()}); err != nil {
-			return err
-		}
-	}
-	return untag(ctx, c, g.Name, d.Untagged())
+	return changeTags(ctx, c, g.Name, g.tags(), d)
 }
 
 func seconds(d time.Duration) *int32 {

@@ -49,22 +49,10 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	return g.checkOverrides(ctx, c)
 }
 
-// checkAbsent looks for what machines do not start with, if a run launches some or names the launch template or the subnets.
 func (g *Group) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if g.Content == nil {
-		return "", nil
-	}
-	if refusal = ec2.Absent(g.Content.Needs()); refusal == "" {
-		return "", nil
-	}
-	have, err := g.Find(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	if have != nil && g.added(have) == 0 && !g.Diff(have).Has("machines", "subnet", "launchTemplate", "mixedInstancesPolicy") {
-		return "", nil
-	}
-	return refusal, nil
+	return ec2.CheckAbsent(ctx, c, g.Content, g.Find, func(have *GroupState) bool {
+		return g.added(have) == 0 && !g.Diff(have).Has("machines", "subnet", "launchTemplate", "mixedInstancesPolicy")
+	})
 }
 
 // checkReservation looks at the capacity reservation in which the machines are launched.

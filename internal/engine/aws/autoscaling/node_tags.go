@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -18,7 +19,7 @@ import (
 // nodeTagField begins the name of a difference of a tag that new nodes get.
 const nodeTagField = "nodeTag "
 
-// DiffNodeTags compares the tags that new nodes of a group get. Other tags stay, unless an earlier run has set them: former lists their keys.
+// DiffNodeTags compares the tags that an Auto Scaling group sets on new nodes. former lists the keys of tags to remove; other tags stay.
 func DiffNodeTags(have map[string]string, want cloud.Tags, former []string, d *plan.Diff) {
 	for _, key := range append(slices.Sorted(maps.Keys(want)), former...) {
 		d.Set(nodeTagField+key, have[key], want[key])
@@ -50,41 +51,39 @@ func NodeTags(ctx context.Context, c *cloud.Clients, group string) (map[string]s
 	})
 }
 
-// ChangeNodeTags changes the tags of an Auto Scaling group that its new machines get, as the differences say.
+// ChangeNodeTags makes the changes that d lists to the tags which an Auto Scaling group sets on new nodes.
 func ChangeNodeTags(ctx context.Context, c *cloud.Clients, group string, want cloud.Tags, d plan.Diff) error {
-	var gone []string
-	sets := false
+	var tags plan.Diff
 	for _, x := range d {
 		key, is := strings.CutPrefix(x.Field, nodeTagField)
-		switch _, wanted := want[key]; {
+		value, wanted := want[key]
+		switch {
 		case is && wanted:
-			sets = true
+			tags.Tags(nil, cloud.Tags{key: value})
 		case is:
-			gone = append(gone, key)
+			tags.Untag(cloud.Tags{key: x.Have}, []string{key})
 		}
 	}
-	if sets {
-		if _, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(group, want, true)}); err != nil {
-			return err
-		}
-	}
-	return untag(ctx, c, group, gone)
+	return changeTags(ctx, c, group, groupTags(group, want, true), tags)
 }
 
-// untag removes the tags with these keys from an Auto Scaling group.
-func untag(ctx context.Context, c *cloud.Clients, group string, keys []string) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	in := &autoscaling.DeleteTagsInput{}
-	for _, key := range keys {
-		in.Tags = append(in.Tags, types.Tag{Key: &key, ResourceId: &group, ResourceType: aws.String(groupResource)})
-	}
-	_, err := c.AutoScaling.DeleteTags(ctx, in)
+// changeTags makes the changes of tags that d lists on an Auto Scaling group.
+func changeTags(ctx context.Context, c *cloud.Clients, group string, want []types.Tag, d plan.Diff) error {
+	_, err := identity.ChangeTags(nil, nil, d, func() error {
+		_, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: want})
+		return err
+	}, func(keys []string) error {
+		in := &autoscaling.DeleteTagsInput{}
+		for _, key := range keys {
+			in.Tags = append(in.Tags, types.Tag{Key: &key, ResourceId: &group, ResourceType: aws.String(groupResource)})
+		}
+		_, err := c.AutoScaling.DeleteTags(ctx, in)
+		return err
+	})
 	return err
 }
 
-// groupResource is the type of a group in calls for tags.
+// groupResource is the resource type of an Auto Scaling group in requests that change tags.
 const groupResource = "auto-scaling-group"
 
 // groupTags returns tags of a group. Machines get those that propagate.

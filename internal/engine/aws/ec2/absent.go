@@ -15,11 +15,29 @@ import (
 
 // Absentee is the state of something that machines start with.
 type Absentee interface {
-	// Absent says why no machine starts with it; "" if one does.
+	// Absent returns why no machine can start with it; "" if machines can.
 	Absent() string
 }
 
-// Absent says what machines with these edges do not start with; "" if they start.
+// CheckAbsent refuses a pool whose machines do not start, because something that its launch template names does not exist any more. idle reports
+// whether a run launches none in the pool that exists, and names neither the template nor the subnets: then it is no reason to refuse.
+func CheckAbsent[S graph.State](
+	ctx context.Context, c *cloud.Clients, t *LaunchTemplate, find graph.Lookup[S], idle func(have *S) bool,
+) (refusal string, err error) {
+	if t == nil {
+		return "", nil
+	}
+	if refusal = Absent(t.Needs()); refusal == "" {
+		return "", nil
+	}
+	have, err := find(ctx, c)
+	if err != nil || have != nil && idle(have) {
+		return "", err
+	}
+	return refusal, nil
+}
+
+// Absent returns why machines with these edges do not start; "" if they do.
 func Absent(edges []graph.Edge) string {
 	for _, e := range edges {
 		if s, is := e.Resource.Observed().(Absentee); is && s.Absent() != "" {
@@ -29,9 +47,13 @@ func Absent(edges []graph.Edge) string {
 	return ""
 }
 
-// Kept returns a lookup for the launch template of a pool. What does not exist is no error if the latest version of the template has it: instead
-// returns a state that says why no machine starts with it, or nil if the template has another one.
+// Kept returns find for the launch template of a pool. If what it looks up does not exist any more, and the latest version of the template has it,
+// that is no error: instead returns a state that says why no machine starts with it, or nil if the template has another one. For a machine, t is
+// nil, and Kept returns find itself.
 func Kept[S graph.State](t *LaunchTemplate, find graph.Lookup[S], instead func(have *LaunchTemplateState, why string) *S) graph.Lookup[S] {
+	if t == nil {
+		return find
+	}
 	return func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		s, err := find(ctx, c)
 		if err == nil || cloud.Code(err) != "" || ctx.Err() != nil {

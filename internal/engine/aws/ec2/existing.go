@@ -356,16 +356,9 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	return firstRefusal(ctx, c, append(checks, m.checkRole, m.checkKeys, m.checkReservation, t.checkGroups))
 }
 
-// checkAbsent looks for what machines of a new version do not start with.
+// checkAbsent refuses a new version of the template with which no machine starts.
 func (t *LaunchTemplate) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if refusal = Absent(t.Needs()); refusal == "" {
-		return "", nil
-	}
-	have, err := t.Find(ctx, c)
-	if err != nil || have != nil && (!t.needsNewVersion(have) || t.keepsMachines(have)) {
-		return "", err
-	}
-	return refusal, nil
+	return CheckAbsent(ctx, c, t, t.Find, func(have *LaunchTemplateState) bool { return !t.needsNewVersion(have) || t.keepsMachines(have) })
 }
 
 // idle says why the nodes of a node group with an AMI of the manifest, and no user data, never join: EKS adds none ("Specifying an AMI" in

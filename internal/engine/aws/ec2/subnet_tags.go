@@ -78,7 +78,7 @@ func (t *SubnetTags) Diff(have *SubnetTagsState) (d plan.Diff) {
 	return d
 }
 
-// dropped lists the keys of tags that were added for the cluster, and that the manifest does not want any more.
+// dropped lists the keys of tags that were added for the cluster and are not in the manifest any more.
 func (t *SubnetTags) dropped(have *SubnetTagsState) (keys []string) {
 	for _, k := range have.Added {
 		if _, wanted := t.Tags[k]; !wanted && !strings.HasPrefix(k, existedPrefix) && !slices.Contains(have.others, k) {
@@ -95,7 +95,8 @@ func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsS
 }
 
 // Update implements graph.Updater. A tag that was added for another cluster is listed for
-// this one, too; the last of them removes it. Tags are removed before the list is written: a run that ends in between leaves none that is in no list.
+// this one, too; the last of them removes it. Tags are removed before the list is written: if the run dies in between, the next one still finds them
+// in the list.
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, d plan.Diff) (*SubnetTagsState, error) {
 	tags, dropped, after := cloud.Tags{}, t.dropped(have), have.Object
 	if gone := d.Untagged(); len(gone) > 0 {

@@ -32,7 +32,7 @@ func MarkFailedJoin(ctx context.Context, c *cloud.Clients, have InstanceState) e
 	return createTags(ctx, c, have.ID, cloud.Tags{cloud.JoinFailedTag: "true"})
 }
 
-// untag removes the tags with these keys, whatever their values, from EC2 resources.
+// untag removes tags from EC2 resources by key, whatever their values.
 func untag(ctx context.Context, c *cloud.Clients, ids, keys []string) error {
 	in := &ec2.DeleteTagsInput{}
 	for _, key := range keys {
@@ -46,20 +46,12 @@ func untag(ctx context.Context, c *cloud.Clients, ids, keys []string) error {
 	return nil
 }
 
-// changeTags changes the tags of an EC2 resource, and of its parts, as the differences say. It returns the object of the resource with the new tags.
-func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff, parts ...string) (identity.Object, error) {
+// changeTags makes the changes of tags that d lists, on an EC2 resource and on its parts, such as the volumes of a machine. It returns the resource
+// with its new tags.
+func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff, parts ...string) (_ identity.Object, err error) {
 	ids := append([]string{have.ID}, parts...)
-	if d.SetsTags() {
-		if err := Tag(ctx, c, ids, want); err != nil {
-			return have, err
-		}
-		have.Tags = have.Tags.With(want)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if err := untag(ctx, c, ids, gone); err != nil {
-			return have, err
-		}
-		have.Tags = have.Tags.Without(gone)
-	}
-	return have, nil
+	have.Tags, err = identity.ChangeTags(have.Tags, want, d,
+		func() error { return Tag(ctx, c, ids, want) },
+		func(keys []string) error { return untag(ctx, c, ids, keys) })
+	return have, err
 }

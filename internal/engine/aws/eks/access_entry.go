@@ -141,7 +141,7 @@ func checkEntry(ctx context.Context, c *cloud.Clients, in *graph.Ref[ClusterStat
 	if !ok || arn == plan.Unknown || cluster.Authentication == string(types.AuthenticationModeConfigMap) {
 		return "", nil
 	}
-	all, err := accessPrincipals(ctx, c, cluster.Name)
+	all, err := AccessPrincipals(ctx, c, cluster.Name)
 	if err != nil || !slices.Contains(all, arn) {
 		return "", err
 	}
@@ -234,7 +234,7 @@ func (a *AccessEntry) find(ctx context.Context, c *cloud.Clients, read byName[Ac
 	if !ok || a.principal() == plan.Unknown {
 		return nil, nil
 	}
-	all, err := accessPrincipals(ctx, c, cluster.Name)
+	all, err := AccessPrincipals(ctx, c, cluster.Name)
 	if err != nil || !slices.Contains(all, a.principal()) {
 		return nil, err
 	}
@@ -495,14 +495,9 @@ func accessEntryKind() *kind.Kind {
 	}, kind.Functions[AccessEntryState]{})
 }
 
-// AccessPrincipals lists the principals of the access entries of a cluster.
-func AccessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
-	return accessPrincipals(ctx, c, cluster)
-}
-
-// accessPrincipals lists the principals of the access entries. For a cluster with the
+// AccessPrincipals lists the principals of the access entries. For a cluster with the
 // authentication mode CONFIG_MAP, ListAccessEntries fails and there are none.
-func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+func AccessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "principals of access entries", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListAccessEntriesPaginator(c.EKS, &eks.ListAccessEntriesInput{ClusterName: &cluster})
 		out, err := cloud.Pages(ctx, p, func(o *eks.ListAccessEntriesOutput) []string { return o.AccessEntries })

@@ -45,8 +45,8 @@ func karpenterTemplate(t *testing.T, a *awssim.AWS, name, clusterTag, cluster st
 	require.NoError(t, err)
 }
 
-// withKarpenter creates the cluster of the example, and what Karpenter creates for an EC2NodeClass: an instance, launch templates, and
-// an instance profile with the role of the nodes.
+// withKarpenter creates the cluster, and then the resources that Karpenter creates for an EC2NodeClass: an instance, launch templates, and an instance
+// profile with the role of the nodes.
 func withKarpenter(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	enginetest.MustApply(t, m, a)

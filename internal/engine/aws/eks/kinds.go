@@ -37,18 +37,16 @@ func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags c
 	return have, err
 }
 
-// changeTags changes the tags of an EKS resource as the differences say, and returns its object with the new tags.
-func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff) (identity.Object, error) {
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.EKS.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ID, TagKeys: gone}); err != nil {
-			return have, err
-		}
-		have.Tags = have.Tags.Without(gone)
-	}
-	if !d.SetsTags() {
-		return have, nil
-	}
-	return setTags(ctx, c, have, want)
+// changeTags makes the changes of tags that d lists, and returns the EKS resource with its new tags.
+func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff) (_ identity.Object, err error) {
+	have.Tags, err = identity.ChangeTags(have.Tags, want, d, func() error {
+		_, err := setTags(ctx, c, have, want)
+		return err
+	}, func(keys []string) error {
+		_, err := c.EKS.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ID, TagKeys: keys})
+		return err
+	})
+	return have, err
 }
 
 // idList joins IDs; it returns graph.Unknown if one of them is unknown.

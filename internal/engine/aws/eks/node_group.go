@@ -560,7 +560,7 @@ const (
 	nodeReplaceTime     = 20 * time.Minute // at most, with its drain
 )
 
-// capacity returns how many nodes the group has after a run. The number of an autoscaler stays, unless it is outside of new bounds.
+// capacity returns how many nodes the group has after a run. A size that an autoscaler has set stays, unless the new minimum or maximum forbids it.
 func (g *NodeGroup) capacity(have *NodeGroupState) int32 {
 	if !g.KeepDesired || have == nil || have.ID == "" {
 		return g.Desired

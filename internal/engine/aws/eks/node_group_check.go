@@ -41,19 +41,10 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	return g.checkInstanceTypes(ctx, c)
 }
 
-// checkAbsent looks for what nodes do not start with, if a run launches some.
 func (g *NodeGroup) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if g.Content == nil {
-		return "", nil
-	}
-	if refusal = ec2.Absent(g.Content.Needs()); refusal == "" {
-		return "", nil
-	}
-	have, err := g.Find(ctx, c)
-	if err != nil || have != nil && g.added(have) == 0 && !g.Diff(have).Has("version", "releaseVersion", "launchTemplate.version") {
-		return "", err
-	}
-	return refusal, nil
+	return ec2.CheckAbsent(ctx, c, g.Content, g.Find, func(have *NodeGroupState) bool {
+		return g.added(have) == 0 && !g.Diff(have).Has("version", "releaseVersion", "launchTemplate.version")
+	})
 }
 
 // checkReservation looks at the capacity reservation in which the nodes are launched.

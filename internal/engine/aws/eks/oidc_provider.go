@@ -97,22 +97,15 @@ func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCP
 		}
 		after.Clients = append(slices.Clone(have.Clients), stsAudience)
 	}
-	if d.SetsTags() {
-		if _, err := c.IAM.TagOpenIDConnectProvider(
-			ctx,
-			&awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)},
-		); err != nil {
-			return nil, err
-		}
-		after.Tags = have.Tags.With(o.Tags)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.IAM.UntagOpenIDConnectProvider(ctx, &awsiam.UntagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, TagKeys: gone}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.Without(gone)
-	}
-	return &after, nil
+	var err error
+	after.Tags, err = identity.ChangeTags(have.Tags, o.Tags, d, func() error {
+		_, err := c.IAM.TagOpenIDConnectProvider(ctx, &awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)})
+		return err
+	}, func(keys []string) error {
+		_, err := c.IAM.UntagOpenIDConnectProvider(ctx, &awsiam.UntagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, TagKeys: keys})
+		return err
+	})
+	return &after, err
 }
 
 // Delete implements graph.Deleter.

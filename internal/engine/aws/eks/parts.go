@@ -216,7 +216,7 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) 
 		return p, err
 	}
 	slices.Sort(p.Addons)
-	if p.AccessEntries, err = accessPrincipals(ctx, c, name); err != nil {
+	if p.AccessEntries, err = AccessPrincipals(ctx, c, name); err != nil {
 		return p, err
 	}
 	slices.Sort(p.AccessEntries)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -45,20 +46,18 @@ func classicSDKTags(t cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-// changeClassicTags changes the tags of a classic load balancer as the differences say.
+// changeClassicTags makes the changes of tags that d lists on a Classic Load Balancer.
 func changeClassicTags(ctx context.Context, c *cloud.Clients, name string, want cloud.Tags, d plan.Diff) error {
-	if d.SetsTags() {
-		if _, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{name}, Tags: classicSDKTags(want)}); err != nil {
-			return err
+	_, err := identity.ChangeTags(nil, want, d, func() error {
+		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{name}, Tags: classicSDKTags(want)})
+		return err
+	}, func(keys []string) error {
+		in := &elb.RemoveTagsInput{LoadBalancerNames: []string{name}}
+		for _, key := range keys {
+			in.Tags = append(in.Tags, types.TagKeyOnly{Key: &key})
 		}
-	}
-	in := &elb.RemoveTagsInput{LoadBalancerNames: []string{name}}
-	for _, key := range d.Untagged() {
-		in.Tags = append(in.Tags, types.TagKeyOnly{Key: &key})
-	}
-	if len(in.Tags) == 0 {
-		return nil
-	}
-	_, err := c.ELB.RemoveTags(ctx, in)
+		_, err := c.ELB.RemoveTags(ctx, in)
+		return err
+	})
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -180,21 +181,15 @@ func sdkTags(t cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-// changeTags changes the tags of a resource as the differences say, and returns all that it has then.
+// changeTags makes the changes of tags that d lists, and returns the tags that the resource has then.
 func changeTags(ctx context.Context, c *cloud.Clients, arn string, have, want cloud.Tags, d plan.Diff) (cloud.Tags, error) {
-	if d.SetsTags() {
-		if _, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(want)}); err != nil {
-			return have, err
-		}
-		have = have.With(want)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.ELBV2.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: gone}); err != nil {
-			return have, err
-		}
-		have = have.Without(gone)
-	}
-	return have, nil
+	return identity.ChangeTags(have, want, d, func() error {
+		_, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(want)})
+		return err
+	}, func(keys []string) error {
+		_, err := c.ELBV2.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: keys})
+		return err
+	})
 }
 
 // filterByOwner returns the resources of a list that are deleted with a cluster.

@@ -140,19 +140,15 @@ func (r *Rule) Update(ctx context.Context, c *cloud.Clients, have *RuleState, d 
 		}
 		after.Targets[targetID] = arn
 	}
-	if d.SetsTags() {
-		if _, err := c.EventBridge.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ID, Tags: r.tags()}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.With(r.Tags)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.EventBridge.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ID, TagKeys: gone}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.Without(gone)
-	}
-	return &after, nil
+	var err error
+	after.Tags, err = identity.ChangeTags(have.Tags, r.Tags, d, func() error {
+		_, err := c.EventBridge.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ID, Tags: r.tags()})
+		return err
+	}, func(keys []string) error {
+		_, err := c.EventBridge.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ID, TagKeys: keys})
+		return err
+	})
+	return &after, err
 }
 
 // Delete implements graph.Deleter. AWS deletes no rule that has targets, also those of others.

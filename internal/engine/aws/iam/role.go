@@ -178,19 +178,15 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 		}
 		after.Inline = text.CanonicalJSON(r.Inline)
 	}
-	if d.SetsTags() {
-		if _, err := c.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &r.Name, Tags: Tags(r.Tags)}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.With(r.Tags)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.IAM.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &r.Name, TagKeys: gone}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.Without(gone)
-	}
-	return &after, nil
+	var err error
+	after.Tags, err = identity.ChangeTags(have.Tags, r.Tags, d, func() error {
+		_, err := c.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &r.Name, Tags: Tags(r.Tags)})
+		return err
+	}, func(keys []string) error {
+		_, err := c.IAM.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &r.Name, TagKeys: keys})
+		return err
+	})
+	return &after, err
 }
 
 // Delete implements graph.Deleter. DeleteRole fails while policies are attached, and while the role has inline policies or is in an
@@ -349,7 +345,7 @@ func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
 	kind.Retire(g, id, identity.OwnedByName(GetRole, name), &Role{}, after)
 }
 
-// HasGeneratedName reports whether the name of a role is one that this program or CAPA generates for roles of a cluster.
+// HasGeneratedName reports whether a role has a name of the form that this program and CAPA generate for the roles of a cluster.
 func HasGeneratedName(name, cluster string) bool {
 	generated := strings.HasSuffix(name, "iam-service-role") || strings.HasSuffix(name, "_fargate")
 	return generated && strings.Contains(name, cluster) || strings.HasPrefix(name, "capa_")

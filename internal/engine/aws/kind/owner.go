@@ -2,8 +2,6 @@ package kind
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -111,18 +109,17 @@ func (o Owner) MayHaveLost(tags cloud.Tags) bool {
 	return own
 }
 
-// RestoreAdvice is the beginning of the advice for a resource with the name of one of the cluster that has none of its tags: without any, it may have
-// lost them. It is "" if the resource has tags of another owner.
+// RestoreAdvice returns the first part of the advice for a resource that has the name of one of the cluster, but not its tags. If it has no tags at
+// all, it may have lost them, and the advice says how to restore them. If it has other tags, RestoreAdvice returns "".
 func RestoreAdvice(id string, have, want cloud.Tags) string {
 	if len(have) > 0 {
 		return ""
 	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if strings.HasPrefix(key, cloud.ClusterTagPrefix) && want[key] == cloud.Owned {
-			return "it has no tags; if it is the cluster's, restore them: " + cloud.TagCommand(id, key, want[key]) + "; otherwise "
-		}
+	owners := want.Owners()
+	if len(owners) == 0 {
+		return ""
 	}
-	return ""
+	return "it has no tags; if it is the cluster's, restore them: " + cloud.TagCommand(id, cloud.ClusterTagPrefix+owners[0], cloud.Owned) + "; otherwise "
 }
 
 // EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may

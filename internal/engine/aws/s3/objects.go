@@ -14,14 +14,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// bootDataFolders returns the folders of a bucket in which runs, and CAPA, store boot data.
+// bootDataFolders returns the key prefixes under which this program and CAPA store boot data.
 func bootDataFolders() []string { return []string{"control-plane/", "node/", "machine-pool/"} }
 
 func isBootData(key *string) bool {
 	return slices.ContainsFunc(bootDataFolders(), func(folder string) bool { return strings.HasPrefix(aws.ToString(key), folder) })
 }
 
-// deleteBootData deletes all versions of the objects with boot data, and delete markers of which nothing is left.
+// deleteBootData deletes all versions of the objects with boot data, and the delete markers of objects that have no other version.
 func deleteBootData(ctx context.Context, c *cloud.Clients, bucket string) error {
 	ctx = cloud.Listing(ctx)
 	var gone []types.ObjectIdentifier

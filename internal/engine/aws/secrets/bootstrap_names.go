@@ -153,13 +153,7 @@ func bootstrapNamesKind() *kind.Kind {
 		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapNamesState) (*BootstrapNamesState, error) {
 			return bootstrapNames(ctx, c)
 		},
-		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BootstrapNamesState, error) {
-			s, err := bootstrapNames(ctx, c)
-			if s == nil {
-				return nil, err
-			}
-			return []BootstrapNamesState{*s}, err
-		},
+		List:    onlyOne(bootstrapNames),
 		Aliases: func(BootstrapNamesState) []string { return []string{namesAlias} },
 	})
 }

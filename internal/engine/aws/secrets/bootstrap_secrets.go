@@ -208,12 +208,6 @@ func bootstrapFunctions(backend boot.Backend) kind.Functions[BootstrapSecretsSta
 		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapSecretsState) (*BootstrapSecretsState, error) {
 			return b.Find(ctx, c)
 		},
-		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BootstrapSecretsState, error) {
-			s, err := b.Find(ctx, c)
-			if s == nil {
-				return nil, err
-			}
-			return []BootstrapSecretsState{*s}, err
-		},
+		List: onlyOne(b.Find),
 	}
 }

@@ -78,12 +78,6 @@ func deletionProtectionKind() *kind.Kind {
 		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[DeletionProtectionState]{
 		Delete: &DeletionProtection{},
-		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]DeletionProtectionState, error) {
-			s, err := ReadDeletionProtection(ctx, c)
-			if s == nil || err != nil {
-				return nil, err
-			}
-			return []DeletionProtectionState{*s}, nil
-		},
+		List:   onlyOne(ReadDeletionProtection),
 	})
 }

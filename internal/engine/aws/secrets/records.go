@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
 // BucketRecord is the name of the parameter with the name of the bucket that a run has created for the cluster.
@@ -41,6 +42,17 @@ func Record(ctx context.Context, c *cloud.Clients, name string) (string, error) 
 		return values, nil
 	})
 	return values[c.ParameterPath(name)], err
+}
+
+// onlyOne returns the List function of a kind of which a cluster has one resource at most.
+func onlyOne[S any](find func(ctx context.Context, c *cloud.Clients) (*S, error)) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
+	return func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]S, error) {
+		s, err := find(ctx, c)
+		if s == nil || err != nil {
+			return nil, err
+		}
+		return []S{*s}, nil
+	}
 }
 
 // recordActions returns the IAM actions that a run needs to read, write and delete a record.

@@ -21,15 +21,15 @@ import (
 // TagKeysKind is the name of the kind of the record of tag keys.
 const TagKeysKind = "tag-keys"
 
-// TagKeys records which tags runs have set besides those of this program: for each key, the resources that have it, by ID; of machines by the ID of
-// their group. AWS does not say who has set a tag. By the record, a run removes a tag that is not in the manifest any more, and leaves the tags of
-// others alone. See docs/adr/0053-keys-of-tags.md.
+// TagKeys records which tags of the manifest runs have set: for each key, the IDs of the resources that have the tag, or of their groups in the case
+// of machines. AWS does not record who has set a tag. With this record, a run can remove the tags that are not in the manifest any more, and leave
+// all others alone. See docs/adr/0053-keys-of-tags.md.
 type TagKeys map[string][]plan.ID
 
 // allResources stands for all resources that have tags.
 const allResources plan.ID = "*"
 
-// NewTagKeys returns the record of tags, whose keys are given for each resource that has tags.
+// NewTagKeys returns the record for resources with these keys of tags. of also has the resources without any such key.
 func NewTagKeys(of map[plan.ID][]string) TagKeys {
 	k := TagKeys{}
 	for _, id := range slices.Sorted(maps.Keys(of)) {
@@ -45,7 +45,7 @@ func NewTagKeys(of map[plan.ID][]string) TagKeys {
 	return k
 }
 
-// Of lists the keys of the tags of a resource.
+// Of lists the recorded keys of a resource.
 func (k TagKeys) Of(id plan.ID) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(k)) {
 		if slices.Contains(k[key], allResources) || slices.Contains(k[key], id) {
@@ -55,7 +55,7 @@ func (k TagKeys) Of(id plan.ID) (keys []string) {
 	return keys
 }
 
-// And returns a record with the keys of both.
+// And returns a record that has everything of both records.
 func (k TagKeys) And(more TagKeys) TagKeys {
 	out := maps.Clone(k)
 	if out == nil {
@@ -72,8 +72,8 @@ func (k TagKeys) And(more TagKeys) TagKeys {
 	return out
 }
 
-// String returns the value of the parameter, a JSON object; "" without keys. If it would be longer than Parameter Store permits, the keys with the
-// most resources stand for all.
+// String returns the value of the parameter, a JSON object; "" without keys. If it is longer than Parameter Store permits, the longest lists of
+// resources are replaced by allResources.
 func (k TagKeys) String() string {
 	if len(k) == 0 {
 		return ""
@@ -124,8 +124,8 @@ func (k TagKeys) Write(ctx context.Context, c *cloud.Clients) error {
 	}
 }
 
-// deletedName is longer than AWS takes until a parameter can have the name of a deleted one: 30 seconds (Systems Manager API reference,
-// DeleteParameter).
+// deletedName is how long Write waits until the name of a deleted parameter can be used again. AWS takes 30 seconds (DeleteParameter, Systems Manager
+// API reference).
 const deletedName = time.Minute
 
 func deleteTagKeys(ctx context.Context, c *cloud.Clients) error {
@@ -174,12 +174,6 @@ func tagKeysKind() *kind.Kind {
 		Statement: kind.Parameters, Actions: recordActions(),
 	}, kind.Functions[TagKeysState]{
 		Delete: tagKeysRecord{},
-		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]TagKeysState, error) {
-			s, err := tagKeysRecord{}.Find(ctx, c)
-			if s == nil || err != nil {
-				return nil, err
-			}
-			return []TagKeysState{*s}, nil
-		},
+		List:   onlyOne(tagKeysRecord{}.Find),
 	})
 }

@@ -124,19 +124,15 @@ func (q *Queue) Update(ctx context.Context, c *cloud.Clients, have *QueueState, 
 		}
 		after.Policy, after.Retention, after.Encrypted = text.CanonicalJSON(q.policy()), q.Retention, true
 	}
-	if d.SetsTags() {
-		if _, err := c.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: q.Tags}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.With(q.Tags)
-	}
-	if gone := d.Untagged(); len(gone) > 0 {
-		if _, err := c.SQS.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: gone}); err != nil {
-			return nil, err
-		}
-		after.Tags = after.Tags.Without(gone)
-	}
-	return &after, nil
+	var err error
+	after.Tags, err = identity.ChangeTags(have.Tags, q.Tags, d, func() error {
+		_, err := c.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: q.Tags})
+		return err
+	}, func(keys []string) error {
+		_, err := c.SQS.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: keys})
+		return err
+	})
+	return &after, err
 }
 
 // Delete implements graph.Deleter.

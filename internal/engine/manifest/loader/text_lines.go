@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// inTexts moves problems of fields with a block of text, such as a configuration file, a script or a Container Linux Config, to the line of the text
-// that they are about: the line that they name, or that of a field of its YAML which they name.
+// inTexts corrects the positions of problems in fields that hold a text of several lines, such as a configuration file or a script. A problem that
+// names a line of the text, or a field of its YAML, gets the position of that line instead of the first line of the field.
 func (l *loader) inTexts(problems []manifest.Problem) []manifest.Problem {
 	byTitle := map[string]*manifest.Entry{}
 	for _, o := range l.objects {
@@ -32,7 +32,7 @@ func (l *loader) inTexts(problems []manifest.Problem) []manifest.Problem {
 	return problems
 }
 
-// lineIn returns the line of a text that a message is about, and the message without its number; 0 if it is not known.
+// lineIn returns the number of the line of the text that a message refers to, and the message without that number. line is 0 if it is unknown.
 func lineIn(text, what string) (line int, rest string) {
 	if m := regex.Of(`(?:yaml: )?\bline (\d+): `).FindStringSubmatchIndex(what); m != nil {
 		line, _ = strconv.Atoi(what[m[2]:m[3]])
@@ -53,7 +53,8 @@ func lineIn(text, what string) (line int, rest string) {
 	return 0, what
 }
 
-// linesOfYAML returns the lines of the fields of a text; nil if it is no YAML. Of several documents, the first with a field counts.
+// linesOfYAML returns the line of each field in a YAML text, by path; nil if the text is not YAML. If several documents have the same field, it is the
+// line in the first of them.
 func linesOfYAML(text string) map[string]manifest.Position {
 	t := yamldoc.Text{Lines: strings.Split(text, "\n")}
 	for i := range t.Lines {

@@ -37,8 +37,8 @@ func linesOf(t *testing.T, file string, problems []input.Problem) (lines []int) 
 	return slices.Compact(lines)
 }
 
-// TestLinesInTexts: what is wrong with an object in a ConfigMap or a Secret has the line of the field, not that of the key, if the value is a block of
-// text. The lines that are wrong are marked.
+// A problem of an object in a ConfigMap or Secret is reported at the line of its field if the value is a block of text, and otherwise at the line of
+// the key. In the test data, the lines with problems are marked.
 func TestLinesInTexts(t *testing.T) {
 	base, err := os.ReadFile("../../../../configs/quickstart.yaml")
 	require.NoError(t, err)

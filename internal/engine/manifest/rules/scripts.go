@@ -96,7 +96,8 @@ func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, script string)
 	}
 }
 
-// endless returns why the commands after a command never run: it ends the script, or it never ends itself. It returns "" for other commands.
+// endless returns the reason why no command after cmd can run: cmd ends the script, or cmd itself never ends. It returns "" if later commands can
+// run.
 func endless(cmd syntax.Command) string {
 	switch x := cmd.(type) {
 	case *syntax.CallExpr:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,13 +87,27 @@ func started(t *testing.T, program, component, argument, text string) (reason st
 	return lastError(string(said))
 }
 
-// lastError returns the last error in the log of a component, with the lines that follow it.
+// lastError returns the last error in the log of a component, with the lines that belong to it. A connection to etcd writes its own entries beside
+// it, at any time.
 func lastError(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(log)) {
+		if !otherEntry.MatchString(line) {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		if strings.HasPrefix(lines[i], "E") || strings.HasPrefix(lines[i], "F") || strings.HasPrefix(lines[i], "error") {
 			return strings.Join(lines[i:], "\n")
 		}
 	}
-	return lines[len(lines)-1]
+	return log
+}
+
+// otherEntry matches the first line of information and warnings in a log of Kubernetes.
+var otherEntry = regexp.MustCompile(`^[IW]\d{4} `)
+
+func TestLastErrorIsNotThatOfAConnection(t *testing.T) {
+	assert.Equal(t, "E1130 02:00:00.1 run.go:72] command failed\n\tno rules", lastError("I1130 02:00:00.0 a\nE1130 02:00:00.1 run.go:72] command failed\n\tno rules\n"+
+		"W1130 02:00:00.2 logging.go:55] grpc: dial tcp 127.0.0.1:1: connect: connection refused\n"))
 }

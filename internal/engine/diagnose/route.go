@@ -56,8 +56,8 @@ func (q *machineCheck) routeAdvice(ctx context.Context, t *ec2.RouteTableState) 
 	subnets, err := ec2.SubnetsOf(ctx, q.c, q.machine.VPC)
 	for _, s := range subnets {
 		if s.ID == q.machine.Subnet && s.IsOwned(q.c) && t.Associations[s.ID] == "" {
-			return "It is that of the VPC, because the subnet has no table of the cluster yet: run this again, which makes it. The machine waits for 15 minutes; later, " +
-				strings.TrimPrefix(q.rebootIt(), "then "), nil
+			const advice = "It is that of the VPC, because the subnet has no table of the cluster yet: run this again, which makes it. The machine waits for 15 minutes; later, "
+			return advice + strings.TrimPrefix(q.rebootIt(), "then "), nil
 		}
 	}
 	return "The table is not the cluster's, and no run changes it: add a default route to it, or interface endpoints to the VPC; " + ChangeFirst + "; " + q.rebootIt(), err

@@ -30,19 +30,15 @@ func Kinds() []*kind.Kind {
 	}
 }
 
-// setTags sets tags on an EKS resource and returns its object with the new tags.
-func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
-	have.Tags = have.Tags.With(tags)
-	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
-	return have, err
+// setTags sets tags on an EKS resource.
+func setTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags) error {
+	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &arn, Tags: tags})
+	return err
 }
 
 // changeTags makes the changes of tags that d lists, and returns the EKS resource with its new tags.
 func changeTags(ctx context.Context, c *cloud.Clients, have identity.Object, want cloud.Tags, d plan.Diff) (_ identity.Object, err error) {
-	have.Tags, err = identity.ChangeTags(have.Tags, want, d, func() error {
-		_, err := setTags(ctx, c, have, want)
-		return err
-	}, func(keys []string) error {
+	have.Tags, err = identity.ChangeTags(have.Tags, want, d, func() error { return setTags(ctx, c, have.ID, want) }, func(keys []string) error {
 		_, err := c.EKS.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ID, TagKeys: keys})
 		return err
 	})

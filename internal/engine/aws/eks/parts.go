@@ -351,7 +351,7 @@ func (r *roleOfNodes) Delete(ctx context.Context, c *cloud.Clients, have *iam.Ro
 		return err
 	}
 	if s != nil && !s.IsOwned(c) {
-		if _, err := setTags(ctx, c, s.Object, cloud.Tags{c.OwnerTag(): cloud.Owned}); cloud.IgnoreNotFound(err) != nil {
+		if err := setTags(ctx, c, s.ID, cloud.Tags{c.OwnerTag(): cloud.Owned}); cloud.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

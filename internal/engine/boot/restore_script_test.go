@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,8 +152,9 @@ func sealed(t *testing.T, program string) ([]byte, *Restore) {
 		old.put(t, fmt.Sprintf("/registry/configmaps/default/%02d", i))
 	}
 	old.put(t, "/registry/minions/old")
-	time.Sleep(200 * time.Millisecond) // etcd commits every 100 ms
-	old.stop()
+	require.NoError(t, old.cmd.Process.Signal(syscall.SIGTERM)) // etcd writes the keys to its database when it ends
+	_ = old.cmd.Wait()
+	old.cmd = nil
 	f, err := files.NewTemporary()
 	require.NoError(t, err)
 	defer f.Close() //nolint:errcheck // a test

@@ -1,4 +1,4 @@
-package run_test
+package ec2_test
 
 import (
 	"fmt"
@@ -22,7 +22,6 @@ const (
 	keyARN   = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	instance = "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
 	disk     = "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
-	version  = "  version: v1.34\n"
 )
 
 // volumes is a list of n volumes.
@@ -44,18 +43,7 @@ type edited struct {
 
 func (e edited) try(t *testing.T) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		plain, m := enginetest.LoadQuick(t, e.file), enginetest.Rewritten(t, e.file, e.edit...)
-		a := enginetest.Prepared(t, plain)
-		if e.have != nil {
-			a.Edit(e.have)
-		}
-		if e.want == "" {
-			enginetest.MustApply(t, m, a)
-			return
-		}
-		assert.Regexp(t, e.want, enginetest.Refused(t, m, a))
-	})
+	enginetest.TryEdited(t, e.file, e.edit, e.have, e.want)
 }
 
 // What a manifest names exists and can be used, or the plan says so at its line.
@@ -63,47 +51,12 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 	volume := func(key string) []string {
 		return []string{instance + disk, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '" + key + "'}\n" + instance}
 	}
-	entry := func(arn string) []string {
-		return []string{version, version + "  accessConfig: {authenticationMode: api}\n  accessEntries:\n  - principalARN: " + arn + "\n"}
-	}
-	policies := func(name string) []string { // the second of two
-		const policy = "    - {policyARN: 'arn:aws:eks::aws:cluster-access-policy/%s', accessScope: {type: cluster}}\n"
-		text := entry("arn:aws:iam::999999999999:role/ops")
-		text[1] += "    accessPolicies:\n" + fmt.Sprintf(policy, "AmazonEKSViewPolicy") + fmt.Sprintf(policy, name)
-		return text
-	}
 	hook := func(role string) []string {
 		const result = "    defaultResult: CONTINUE\n"
 		return []string{result, result + "    notificationTargetARN: arn:aws:sqs:us-east-1:123456789012:drain\n    roleARN: " + role + "\n"}
 	}
-	secrets := []string{version, version + "  encryptionConfig: {provider: '" + keyARN + "', resources: [secrets]}\n"}
 	key := func(k awssim.Key) func(*awssim.State) { return func(s *awssim.State) { s.KMS.Keys[keyARN] = &k } }
 	for name, c := range map[string]edited{
-		"a role": {
-			enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/nope"), nil,
-			`access-entry/\S+ \(eks.yaml:48 AWSManagedControlPlane/eks spec.accessEntries\[0\].principalARN\): there is no role nope in this account`,
-		},
-		"a user": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:user/ada"), nil, `there is no user ada in this account`},
-		"a role with a path": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
-			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops", Path: "/teams/"}
-		}, `the ARN of the role ops is arn:aws:iam::123456789012:role/teams/ops`},
-		"a policy with a wrong name": {
-			enginetest.EKSSmall, policies("AmazonEKSClusterAdmin"), nil,
-			`AWSManagedControlPlane/eks spec.accessEntries\[0\].accessPolicies\[1\].policyARN\): EKS has no access policy \S+/AmazonEKSClusterAdmin: did you mean AmazonEKSClusterAdminPolicy\?`,
-		},
-		"a policy of IAM": {enginetest.EKSSmall, policies("ReadOnlyAccess"), nil, `EKS has no access policy \S+/ReadOnlyAccess: 'aws eks list-access-policies' lists all`},
-		"access policies": {enginetest.EKSSmall, policies("AmazonEKSEditPolicy"), nil, ""},
-		"another account": {enginetest.EKSSmall, entry("arn:aws:iam::999999999999:role/ops"), nil, ""},
-		"no key": {
-			enginetest.EKSSmall, secrets, nil,
-			`eks-cluster \(eks.yaml:46 AWSManagedControlPlane/eks spec.encryptionConfig.provider\): encryptionConfig.provider: the KMS key \S+ does not exist`,
-		},
-		"a key": {enginetest.EKSSmall, secrets, key(awssim.Key{}), ""},
-		"a disabled key": {
-			enginetest.EKSSmall, secrets, key(awssim.Key{State: kmstypes.KeyStateDisabled}),
-			`the KMS key \S+ is disabled: enable it \(aws kms enable-key --key-id ` + keyARN + `\)`,
-		},
-		"a key for signatures": {enginetest.EKSSmall, secrets, key(awssim.Key{Usage: kmstypes.KeyUsageTypeSignVerify}), `is for SIGN_VERIFY, not for encryption`},
 		"no key of a volume": {
 			enginetest.Quickstart, volume("alias/nope"), nil,
 			`machine/\S+ \(quickstart.yaml:\d+ AWSMachineTemplate/quickstart-md-0 spec.template.spec.rootVolume.encryptionKey\): rootVolume.encryptionKey: the KMS key alias/nope does not exist`,
@@ -161,12 +114,6 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"a role of a lifecycle hook": {"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops"}
 		}, ""},
-		"AWS's own key for Secrets": {
-			enginetest.EKSSmall,
-			[]string{version, version + "  encryptionConfig: {provider: 'arn:aws:kms:us-east-1:123456789012:alias/aws/eks', resources: [secrets]}\n"},
-			nil,
-			`spec.encryptionConfig.provider\): encryptionConfig.provider: \S+ is a key that AWS manages`,
-		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -414,29 +361,4 @@ func TestBlocksOfAVPC(t *testing.T) {
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		require.Regexp(t, `cidrBlock 10\.20\.16\.0/20 overlaps with 10\.20\.16\.0/20 of the subnet subnet-\w+ \(nodes-a\), which exists in the VPC`, errorText(err))
 	})
-}
-
-// EKS keeps the key that an alias names when it begins to encrypt. The alias in the manifest is no difference, until it names another key.
-func TestAliasOfKeyOfEKS(t *testing.T) {
-	const alias, other = "arn:aws:kms:us-east-1:123456789012:alias/secrets", "arn:aws:kms:us-east-1:123456789012:key/99999999-12ab-34cd-56ef-1234567890ab"
-	m := enginetest.Rewritten(t, enginetest.EKSSmall, version, version+"  encryptionConfig: {provider: '"+alias+"', resources: [secrets]}\n")
-	for name, before := range map[string]*manifest.Cluster{
-		"a new cluster": m, "a cluster without": enginetest.LoadQuick(t, enginetest.EKSSmall),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, m)
-				a.Edit(func(s *awssim.State) {
-					s.KMS.Keys[keyARN], s.KMS.Keys[other] = &awssim.Key{}, &awssim.Key{}
-					s.KMS.Aliases[alias] = keyARN
-				})
-				enginetest.MustApply(t, before, a)
-				enginetest.MustApply(t, m, a)
-				enginetest.RequireNoChange(t, m, a)
-				a.Edit(func(s *awssim.State) { s.KMS.Aliases[alias] = other })
-				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
-				assert.ErrorContains(t, err, "cannot change encryptionKey from")
-			})
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package run_test
+package eks_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package run_test
+package ec2_test
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -21,12 +20,11 @@ import (
 
 // IDs of subnets and of the VPC in the example byo-vpc.yaml, and of what the tests add to the account.
 const (
-	nic, otherNIC    = "eni-0123456789abcdef0", "eni-0123456789abcdef1"
-	privateA         = "subnet-0000000000000002a"
-	privateB         = "subnet-0000000000000002b"
-	ownImage         = "ami-0123456789abcdef0"
-	companyVPC       = "vpc-0123456789abcdef0"
-	controlPlaneRole = "eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
+	nic, otherNIC = "eni-0123456789abcdef0", "eni-0123456789abcdef1"
+	privateA      = "subnet-0000000000000002a"
+	privateB      = "subnet-0000000000000002b"
+	ownImage      = "ami-0123456789abcdef0"
+	companyVPC    = "vpc-0123456789abcdef0"
 )
 
 // workerArguments are the arguments of the kubelet of workers, in the quick start.
@@ -85,24 +83,12 @@ func trust(word, document string) func(*awssim.State) {
 	}
 }
 
-// policies are all that a role has.
-func policies(word string, arns ...string) func(*awssim.State) {
-	return func(s *awssim.State) {
-		for name, r := range s.IAM.Roles {
-			if strings.Contains(name, word) {
-				r.Attached, r.Inline = arns, nil
-			}
-		}
-	}
-}
-
 func policyFor(principal, action string) string {
 	return `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":` + principal + `,"Action":` + action + `}}`
 }
 
 // A manifest names something that exists but that AWS does not accept for this use: the plan is refused, with the line of the field.
 func TestUnfitThings(t *testing.T) {
-	const ec2Only = `{"Service":"ec2.amazonaws.com"}`
 	attached := []string{
 		"replicas: 2", "replicas: 1", instance, instance + "      networkInterfaces: [" + nic + "]\n",
 		"      additionalSecurityGroups:\n      - id: sg-0aaaaaaaaaaaaaaa2\n      - filters:\n        - name: tag:purpose\n          values: [monitoring]\n", "",
@@ -216,11 +202,6 @@ func TestUnfitThings(t *testing.T) {
 			[]string{workerArguments, workerArguments + "\n          - {name: eviction-hard, value: 'nodefs.available<10%,memory.available<99%'}\n          - {name: kube-reserved, value: 'memory=1Gi'}"},
 			nil, `instanceType: the kubelet would not start: it reserves \S+ of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
 		},
-		"more memory reserved for a node of EKS than there is": {
-			"eks-machines.yaml",
-			[]string{"      kubelet:\n        config:\n", "      kubelet:\n        config:\n          kubeReserved: {memory: 9Gi}\n"},
-			nil, `instanceType: the kubelet would not start: it reserves 9Gi of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
-		},
 		"more CPUs reserved than there are": {
 			enginetest.Quickstart,
 			[]string{workerArguments, workerArguments + "\n          - {name: reserved-cpus, value: '0-3'}"},
@@ -268,28 +249,6 @@ func TestUnfitThings(t *testing.T) {
 				}
 			}, `load-balancer/network \(byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.vpc.id\): the VPC ` + companyVPC + ` has no internet gateway`,
 		},
-		"a role of a control plane that EC2 assumes": {
-			enginetest.EKSSmall,
-			[]string{version, version},
-			trust(controlPlaneRole, policyFor(ec2Only, `"sts:AssumeRole"`)),
-			`eks-cluster \(eks.yaml:\d+ AWSManagedControlPlane/eks spec\): the trust policy of the role ` + controlPlaneRole + ` does not let eks.amazonaws.com call sts:AssumeRole`,
-		},
-		"a role of a control plane for both": {
-			enginetest.EKSSmall, []string{version, version}, trust(controlPlaneRole, policyFor(`{"Service":["ec2.amazonaws.com","eks.amazonaws.com"]}`, `["sts:AssumeRole","sts:TagSession"]`)), "",
-		},
-		"a role of nodes that EKS assumes": {
-			enginetest.EKSSmall,
-			[]string{version, version},
-			trust("eks-nodegroup", policyFor(`{"Service":"eks.amazonaws.com"}`, `"sts:AssumeRole"`)),
-			`node-group/\S+ \(eks.yaml:\d+ AWSManagedMachinePool/eks-pool-0 spec\): the trust policy of the role eks-nodegroup\S+ does not let ec2.amazonaws.com call sts:AssumeRole`,
-		},
-		"a role of nodes without policies": {
-			enginetest.EKSSmall,
-			[]string{version, version},
-			policies("eks-nodegroup"),
-			`node-group/\S+ \(eks.yaml:\d+ AWSManagedMachinePool/eks-pool-0 spec\): the role eks-nodegroup\S+ has no policy, so that nodes do not join: attach AmazonEKSWorkerNodePolicy`,
-		},
-		"a role of nodes with a policy of one's own": {enginetest.EKSSmall, []string{version, version}, policies("eks-nodegroup", "arn:aws:iam::123456789012:policy/nodes"), ""},
 		"a role of machines that EC2 may not assume": {
 			enginetest.Quickstart,
 			[]string{instance, instance},
@@ -301,30 +260,6 @@ func TestUnfitThings(t *testing.T) {
 			[]string{"instanceType: t3.large", "instanceType: t3.large"},
 			trust("nodes.cluster-api", policyFor(`{"Service":"ssm.amazonaws.com"}`, `"sts:AssumeRole"`)),
 			`launch-template/machine-pool-mp-0 .* get no credentials, and do not join: the trust policy of the role nodes.cluster-api\S+ does not let ec2`,
-		},
-		"a role of Fargate that EC2 assumes": {
-			"eks-fargate.yaml",
-			[]string{version, version},
-			trust("eks-fargate", policyFor(ec2Only, `"sts:AssumeRole"`)),
-			`fargate-profile/\S+ .*: the trust policy of the role eks-fargate\S+ does not let eks-fargate-pods.amazonaws.com call sts:AssumeRole`,
-		},
-		"a role of pods that does not tag sessions": {
-			"eks-addons.yaml",
-			[]string{"preserveOnDelete: false", "preserveOnDelete: false"},
-			trust("shop-orders", policyFor(`{"Service":"pods.eks.amazonaws.com"}`, `"sts:AssumeRole"`)),
-			`pod-identity/shop/orders .*: the trust policy of the role shop-orders does not let pods.eks.amazonaws.com call sts:AssumeRole and sts:TagSession`,
-		},
-		"a role of pods in another account": {
-			"eks-addons.yaml",
-			[]string{"arn:aws:iam::${AWS_ACCOUNT_ID:=123456789012}:role/shop-orders", "arn:aws:iam::999999999999:role/shop-orders"},
-			nil,
-			`role/shop-orders \(eks-addons.yaml:\d+ .*: the role arn:aws:iam::999999999999:role/shop-orders is not in this account \(123456789012\)`,
-		},
-		"a group of another VPC for SSH": {
-			enginetest.EKSSmall,
-			[]string{"  instanceType: t3.large\n", "  instanceType: t3.large\n  remoteAccess: {sshKeyName: default, sourceSecurityGroups: [sg-0123456789abcdef9]}\n"},
-			groupOf("vpc-9"),
-			`spec.remoteAccess.sourceSecurityGroups\[0\]\): the security group sg-0123456789abcdef9 is in the VPC vpc-9, and the run creates another one`,
 		},
 		"a source in another VPC": {
 			"quickstart.yaml",
@@ -345,56 +280,10 @@ func TestUnfitThings(t *testing.T) {
 			[]string{"      instanceType: t3.large\n      iamInstanceProfile: nodes", "      instanceType: t3.large\n      subnet: {filters: [{name: availability-zone, values: [us-east-1e]}]}\n      iamInstanceProfile: nodes"},
 			nil, `no subnet of the cluster's VPC matches availability-zone=us-east-1e: subnet-\w+ does, in the VPC vpc-\w+`,
 		},
-		"no group for SSH": {
-			enginetest.EKSSmall,
-			[]string{"  instanceType: t3.large\n", "  instanceType: t3.large\n  remoteAccess: {sshKeyName: default, sourceSecurityGroups: [sg-0123456789abcdef9]}\n"},
-			nil,
-			`spec.remoteAccess.sourceSecurityGroups\[0\]\): the security group sg-0123456789abcdef9 does not exist`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.try(t)
 		})
-	}
-}
-
-// The existing load balancer of an API server can be used, or the plan says what is wrong with it.
-func TestUnfitLoadBalancers(t *testing.T) {
-	const file, field = "byo-load-balancer.yaml", `^targets/api \(byo-load-balancer.yaml:\d+ AWSCluster/byo-load-balancer spec.controlPlaneLoadBalancer.name\): the `
-	balancer := func(edit func(*elb.LoadBalancer)) func(*awssim.State) {
-		return func(s *awssim.State) {
-			for _, b := range s.ELB.LoadBalancers {
-				edit(b)
-			}
-		}
-	}
-	listener := func(edit func(*elb.Listener)) func(*awssim.State) {
-		return func(s *awssim.State) {
-			for _, l := range s.ELB.Listeners {
-				edit(l)
-			}
-		}
-	}
-	group := func(edit func(*elb.TargetGroup)) func(*awssim.State) {
-		return func(s *awssim.State) {
-			for _, g := range s.ELB.TargetGroups {
-				edit(g)
-			}
-		}
-	}
-	for name, c := range map[string]edited{
-		"failed":            {file, nil, balancer(func(b *elb.LoadBalancer) { b.Failed = "no addresses" }), field + `load balancer company-api is failed: no addresses, and AWS does not repair it`},
-		"of applications":   {file, nil, balancer(func(b *elb.LoadBalancer) { b.Type = "application" }), field + `load balancer company-api is of the type application`},
-		"in another VPC":    {file, nil, balancer(func(b *elb.LoadBalancer) { b.VPC = "vpc-9" }), field + `load balancer company-api is in the VPC vpc-9, and the cluster in ` + companyVPC},
-		"TLS":               {file, nil, listener(func(l *elb.Listener) { l.Protocol = "TLS" }), field + `listener on the port 6443 of the load balancer company-api has the protocol TLS`},
-		"UDP":               {file, nil, listener(func(l *elb.Listener) { l.Protocol = "UDP" }), field + `listener on the port 6443 of the load balancer company-api has the protocol UDP`},
-		"TCP and UDP":       {file, nil, both(listener(func(l *elb.Listener) { l.Protocol = "TCP_UDP" }), group(func(g *elb.TargetGroup) { g.Protocol = "TCP_UDP" })), ""},
-		"another port":      {file, nil, listener(func(l *elb.Listener) { l.Port = 443 }), `target-group/api .*: the load balancer has no listener on the port 6443 that forwards to a target group: add one`},
-		"targets elsewhere": {file, nil, group(func(g *elb.TargetGroup) { g.VPC = "vpc-9" }), field + `target group company-api behind the port 6443 of the load balancer company-api is in the VPC vpc-9`},
-		"targets of TLS":    {file, nil, group(func(g *elb.TargetGroup) { g.Protocol = "TLS" }), field + `target group company-api behind the port 6443 of the load balancer company-api has the protocol TLS`},
-		"targets of IPv6":   {file, nil, group(func(g *elb.TargetGroup) { g.IPType = "ipv6" }), field + `target group company-api .* is for IPv6, and the machines have no primary IPv6 address`},
-	} {
-		t.Run(name, func(t *testing.T) { c.try(t) })
 	}
 }
 

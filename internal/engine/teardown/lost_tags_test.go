@@ -1,4 +1,4 @@
-package run_test
+package teardown_test
 
 import (
 	"maps"

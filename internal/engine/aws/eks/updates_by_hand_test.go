@@ -129,3 +129,21 @@ func TestUpgradeByHandWithoutPermission(t *testing.T) {
 		require.Contains(t, conflict.Error(), "EKS does not downgrade")
 	})
 }
+
+// A plan counts the time of an update of nodes that somebody else has started, and that the run waits for, as that of its own.
+func TestTimeOfAnUpdateByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := ofVersions(t, "v1.34", "v1.33")
+		a := enginetest.Prepared(t, m)
+		enginetest.MustApply(t, m, a)
+		m = ofVersions(t, "v1.34", "v1.34")
+		own := enginetest.MustPlan(t, m, a).Expected
+		_, err := eks.NewFromConfig(a.Config()).UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{
+			ClusterName: aws.String("default_eks"), NodegroupName: aws.String("default_eks-pool-0"), Version: aws.String("1.34"),
+		})
+		require.NoError(t, err)
+		require.Equal(t, own, enginetest.MustPlan(t, m, a).Expected)
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+	})
+}

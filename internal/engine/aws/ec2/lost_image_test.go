@@ -1,4 +1,4 @@
-package run_test
+package ec2_test
 
 import (
 	"context"

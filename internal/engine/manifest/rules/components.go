@@ -61,7 +61,7 @@ func (c *checks) checkArguments(o *manifest.Entry, path, component string, args 
 // there is one (AuditOptions in k8s.io/apiserver/pkg/server/options/audit.go).
 func isIgnored(component, name string, all map[string]string, v kubernetesVersion) bool {
 	for prefix, needs := range map[string]string{"audit-log-": "audit-log-path", "audit-webhook-": "audit-webhook-config-file"} {
-		if _, set := all[needs]; component == components.APIServer && strings.HasPrefix(name, prefix) && name != needs && !set {
+		if _, set := all[needs]; component == components.APIServer && strings.HasPrefix(name, prefix) && !set {
 			mark, known := components.Flag(component, name).In(v.minor)
 			return known && badValue(mark, all[name]) == ""
 		}

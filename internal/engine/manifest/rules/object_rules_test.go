@@ -81,16 +81,23 @@ func TestRefusedPods(t *testing.T) {
 func TestPodsWithoutAdmission(t *testing.T) {
 	const objects = "{apiVersion: v1, kind: Namespace, metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}}\n---\n" +
 		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: strict}, spec: {priorityClassName: low, containers: [{name: a, image: a}]}}"
-	text := manifests.Read(t, "../../../../configs/quickstart.yaml")
-	text = manifests.Edit(
-		t,
-		text,
-		"    clusterConfiguration:\n",
-		"    clusterConfiguration:\n      apiServer: {extraArgs: [{name: disable-admission-plugins, value: 'PodSecurity,Priority'}]}\n",
-	)
-	c, err := loadBeside(t, text, objects)
-	require.NoError(t, err)
-	assert.NotContains(t, strings.Join(manifests.Warnings(c), "\n"), "mine.yaml")
+	for arguments, admitted := range map[string]bool{
+		"{name: disable-admission-plugins, value: 'PodSecurity,Priority'}": true,
+		"{name: admission-control-config-file, value: /etc/kubernetes/admission.yaml}], extraVolumes: [{name: a, hostPath: /etc/kubernetes/admission.yaml, mountPath: /etc/kubernetes/admission.yaml}": true,
+		"{name: audit-log-maxage, value: '7'}": false,
+	} {
+		text := manifests.Edit(
+			t, manifests.Read(t, "../../../../configs/quickstart.yaml"),
+			"    clusterConfiguration:\n", "    clusterConfiguration:\n      apiServer: {extraArgs: ["+arguments+"]}\n",
+		)
+		c, err := loadBeside(t, text, objects)
+		if !admitted {
+			require.ErrorContains(t, err, "low", arguments)
+			continue
+		}
+		require.NoError(t, err, arguments)
+		assert.NotContains(t, strings.Join(manifests.Warnings(c), "\n"), "mine.yaml", arguments)
+	}
 }
 
 // kube-system has pods that no Pod Security Standard permits. A set that is applied once does not change its Namespace.

@@ -137,12 +137,12 @@ func TestTimeOfAnUpdateByHand(t *testing.T) {
 		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		m = ofVersions(t, "v1.34", "v1.34")
-		own := enginetest.MustPlan(t, m, a).Expected
+		expected := enginetest.MustPlan(t, m, a).Expected
 		_, err := eks.NewFromConfig(a.Config()).UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{
 			ClusterName: aws.String("default_eks"), NodegroupName: aws.String("default_eks-pool-0"), Version: aws.String("1.34"),
 		})
 		require.NoError(t, err)
-		require.Equal(t, own, enginetest.MustPlan(t, m, a).Expected)
+		require.Equal(t, expected, enginetest.MustPlan(t, m, a).Expected)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 	})

@@ -46,7 +46,10 @@ func TestBordersOfRules(t *testing.T) {
 		return []string{worker, patched("kubeletconfiguration0+merge.yaml", text) + folder}
 	}
 	bucket := func(lasts string) []string {
-		return []string{network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: " + lasts + ", controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n"}
+		return []string{
+			network,
+			network + "  s3Bucket: {name: boot-data, presignedURLDuration: " + lasts + ", controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n",
+		}
 	}
 	mapped := func(text string) []string {
 		return []string{plane, plane + "  iamAuthenticatorConfig: {" + text + "}\n"}
@@ -58,8 +61,11 @@ func TestBordersOfRules(t *testing.T) {
 		return []string{plane, plane + "  associateOIDCProvider: true\n  additionalTags: {" + text + "}\n"}
 	}
 	six := func(text string) []string {
-		return []string{network, network + "  network: {vpc: {ipv6: {}}, subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24, isPublic: true" + text +
-			"}, {id: b, availabilityZone: us-east-1a, cidrBlock: 10.0.1.0/24}]}\n"}
+		return []string{
+			network,
+			network + "  network: {vpc: {ipv6: {}}, subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24, isPublic: true" + text +
+				"}, {id: b, availabilityZone: us-east-1a, cidrBlock: 10.0.1.0/24}]}\n",
+		}
 	}
 	for _, tt := range []struct {
 		name, file string
@@ -106,7 +112,8 @@ func TestBordersOfRules(t *testing.T) {
 		{"CA of a relative path", quick, []string{registered, "    joinConfiguration:\n      caCertPath: ca.crt\n      nodeRegistration:\n"}, `"ca.crt" is not an absolute path that ends in .crt`},
 		{
 			"CA of another format", quick,
-			[]string{registered, "    joinConfiguration:\n      caCertPath: /etc/kubernetes/pki/ca.pem\n      nodeRegistration:\n"}, "is not an absolute path that ends in .crt",
+			[]string{registered, "    joinConfiguration:\n      caCertPath: /etc/kubernetes/pki/ca.pem\n      nodeRegistration:\n"},
+			"is not an absolute path that ends in .crt",
 		},
 		{
 			"hash of a CA", quick,
@@ -137,7 +144,8 @@ func TestBordersOfRules(t *testing.T) {
 			[]string{
 				config, "        - {name: node-monitor-grace-period, value: 8s}\n" + config,
 				cluster, "    files: [{path: /etc/x, content: 'nodeLeaseDurationSeconds: 4'}]\n" + cluster,
-			}, "",
+			},
+			"",
 		},
 		{"revisions that etcd keeps", quick, etcd("{name: auto-compaction-retention, value: '8'}"), ""},
 		{"time for which etcd keeps revisions", quick, etcd("{name: auto-compaction-retention, value: 90m}"), ""},
@@ -155,7 +163,8 @@ func TestBordersOfRules(t *testing.T) {
 		{"a group of a machine", quick, []string{machine, machine + "      additionalSecurityGroups: [{id: sg-x}]\n"}, `"sg-x" is not the ID of a security group`},
 		{"a subnet without a name", quick, []string{machine, machine + "      subnet: {}\n"}, "names no subnet"},
 		{
-			"names of IPv6 addresses", quick, []string{machine, machine + "      privateDnsName: {hostnameType: resource-name, enableResourceNameDnsAAAARecord: true}\n"},
+			"names of IPv6 addresses", quick,
+			[]string{machine, machine + "      privateDnsName: {hostnameType: resource-name, enableResourceNameDnsAAAARecord: true}\n"},
 			"privateDnsName.enableResourceNameDnsAAAARecord: the subnets have no IPv6 addresses",
 		},
 		{"names of IPv4 addresses", quick, []string{machine, machine + "      privateDnsName: {hostnameType: resource-name, enableResourceNameDnsAAAARecord: false}\n"}, ""},

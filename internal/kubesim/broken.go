@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Failures of images, for Cluster.Broken.
@@ -30,10 +32,72 @@ func (c *Cluster) brokenImage(pod Object) (container, image, how string) {
 	return "", "", ""
 }
 
-// broken reports whether the pods of a workload do not run: because of an image, because the API server refuses them, or because a ConfigMap,
-// Secret or claim is missing.
+// broken reports whether the pods of a workload do not run: because of an image, because the API server or the kubelets refuse them, or because a
+// ConfigMap, Secret or claim is missing.
 func (c *Cluster) broken(workload Object) bool {
-	return c.badImage(workload) || c.refusedPods(workload) != "" || c.withoutFiles(text(workload, "metadata", "namespace"), template(workload)) != ""
+	pod := template(workload)
+	return c.badImage(workload) || c.refusedPods(workload) != "" || c.withoutFiles(text(workload, "metadata", "namespace"), pod) != "" ||
+		c.notStarted(pod) != ""
+}
+
+// notStarted returns why no kubelet starts a pod; "" if one does.
+func (c *Cluster) notStarted(pod Object) string {
+	for _, kind := range []string{"initContainers", "containers"} {
+		for _, x := range list(pod, "spec", kind) {
+			if image := text(x, "image"); image != "" && !readable(image) { // applyDefaultImageTag in pkg/kubelet/images of Kubernetes v1.34.2
+				return fmt.Sprintf("InvalidImageName: Failed to apply default image tag %q: couldn't parse image name: invalid reference format", image)
+			}
+		}
+	}
+	why := ""
+	for _, path := range c.paths("Node") {
+		if why = forbiddenSysctl(pod, c.Objects[path]); why == "" {
+			break
+		}
+	}
+	return why
+}
+
+// readable reports whether a kubelet can read the name of an image (ParseNormalizedNamed of github.com/distribution/reference v0.6.0).
+func readable(image string) bool {
+	name, digest, pinned := strings.Cut(image, "@")
+	if pinned && !regex.Of(`^[A-Za-z][A-Za-z0-9+._-]*:[0-9a-fA-F]{32,}$`).MatchString(digest) {
+		return false
+	}
+	parts := strings.Split(name, "/")
+	last := len(parts) - 1
+	if base, tag, tagged := strings.Cut(parts[last], ":"); tagged {
+		if parts[last] = base; !regex.Of(`^\w[\w.-]{0,127}$`).MatchString(tag) {
+			return false
+		}
+	}
+	if host := parts[0]; last > 0 && (strings.ContainsAny(host, ".:") || host == "localhost" || regex.Of(`[A-Z]`).MatchString(host)) {
+		if !regex.Of(`^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]+)?$`).MatchString(host) {
+			return false
+		}
+		parts = parts[1:]
+	}
+	return !slices.ContainsFunc(parts, func(part string) bool { return !regex.Of(`^[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*$`).MatchString(part) })
+}
+
+// forbiddenSysctl returns a parameter of the kernel that a pod sets and the kubelet of a Node does not permit (safeSysctls and Validate in
+// pkg/kubelet/sysctl of Kubernetes v1.34.2).
+func forbiddenSysctl(pod, node Object) string {
+	const safe = `^(kernel\.shm_rmid_forced|net\.ipv4\.(ip_local_port_range|tcp_syncookies|ping_group_range|ip_unprivileged_port_start|ip_local_reserved_ports|` +
+		`tcp_keepalive_(time|intvl|probes)|tcp_fin_timeout|tcp_rmem|tcp_wmem))$`
+	more, _ := value(node, "kubesim", "sysctls").([]any)
+	for _, s := range list(pod, "spec", "securityContext", "sysctls") {
+		name := strings.ReplaceAll(text(s, "name"), "/", ".")
+		permitted := slices.ContainsFunc(more, func(x any) bool {
+			pattern, _ := x.(string)
+			start, open := strings.CutSuffix(strings.ReplaceAll(pattern, "/", "."), "*")
+			return name == start || open && strings.HasPrefix(name, start)
+		})
+		if !permitted && !regex.Of(safe).MatchString(name) {
+			return fmt.Sprintf("SysctlForbidden: forbidden sysctl: %q not allowlisted", text(s, "name"))
+		}
+	}
+	return ""
 }
 
 // badImage reports whether the pods of a workload do not run because of an image.

@@ -22,6 +22,7 @@ type Machine struct {
 	Taints               []any             // nil means those of kubeadm
 	MaxPods              int               // 0 means 110
 	CPUs, MemoryMiB      int               // 0: not known
+	Sysctls              []string          // that the kubelet permits beside the safe ones, with * at the end as a pattern
 }
 
 // Taints that other components wait for.
@@ -78,8 +79,12 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	}
 	c.keepNode(m, spec, marks)
 	c.Joined[m.Name] = now
+	sysctls := []any{}
+	for _, name := range m.Sysctls {
+		sysctls = append(sysctls, name)
+	}
 	c.put("/api/v1/nodes/"+m.Name, Object{
-		"apiVersion": "v1", "kind": "Node",
+		"apiVersion": "v1", "kind": "Node", "kubesim": Object{"sysctls": sysctls},
 		"metadata": Object{"name": m.Name, "labels": marks, "annotations": Object{"kubesim/provider-id": m.ProviderID}, "managedFields": fields},
 		"spec":     spec,
 		"status": Object{

@@ -43,6 +43,18 @@ func (c *Cluster) refusesPod(namespace string, pod Object) string {
 	return cmp.Or(c.withoutAccount(namespace, spec), c.insecure(namespace, pod), c.withoutPriority(spec), c.withoutRuntime(spec))
 }
 
+// invalidPod returns what is wrong with the pods of a template that is valid (validateContainerOnlyForPod in pkg/apis/core/validation of
+// Kubernetes v1.34.2): only a pod is refused for spaces around an image.
+func invalidPod(pod Object) string {
+	spec, _ := pod["spec"].(Object)
+	for _, l := range barePod() {
+		if why := broken(spec, l.path, "spec.", l.wrong); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // forbidden is the answer to a request for a pod that is refused.
 func (c *Cluster) forbidden(at place, o Object) (int, any) {
 	if at.resource.Name != "pods" || at.resource.gv != "v1" || at.sub != "" || c.Objects[at.full()] != nil {
@@ -188,5 +200,5 @@ func (c *Cluster) minor() int {
 
 // refusedPods returns why the API server refuses the pods of a workload; "" if it does not.
 func (c *Cluster) refusedPods(workload Object) string {
-	return c.refusesPod(text(workload, "metadata", "namespace"), template(workload))
+	return cmp.Or(c.refusesPod(text(workload, "metadata", "namespace"), template(workload)), invalidPod(template(workload)))
 }

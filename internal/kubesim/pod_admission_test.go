@@ -3,6 +3,7 @@ package kubesim
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,34 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
+
+// A kubelet does not start pods whose images have no name, and pods with parameters of the kernel that it does not permit.
+func TestPodsThatNoKubeletStarts(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := New("v1.34.2", now)
+	c.Join(now, Machine{Name: "node", Sysctls: []string{"net.core.*", "kernel/msgmax"}})
+	sysctl := func(name string) string { return "a, securityContext: {sysctls: [{name: " + name + ", value: '1'}]}" }
+	for spec, want := range map[string]string{
+		"nginx": "", "nginx:1.27": "", "localhost:5000/A:b": "InvalidImageName", "registry.k8s.io/pause:3.10": "", "Nginx": "InvalidImageName",
+		"nginx:": "InvalidImageName", "https://a/b": "InvalidImageName", "a@sha256:12": "InvalidImageName", "Host/a": "",
+		"a@sha256:" + strings.Repeat("0", 64): "", "'a b'": "InvalidImageName",
+		sysctl("net.core.somaxconn"): "", sysctl("kernel.msgmax"): "", sysctl("net.ipv4.tcp_syncookies"): "",
+		sysctl("net/ipv4/ip_forward"): "SysctlForbidden", sysctl("kernel.msgmnb"): "SysctlForbidden",
+	} {
+		image, rest, _ := strings.Cut(spec, ", ")
+		pod := read(t, "{spec: {containers: [{name: a, image: "+image+"}], "+rest+"}}")
+		if why := c.notStarted(pod); want == "" {
+			assert.Empty(t, why, spec)
+		} else {
+			assert.Contains(t, why, want, spec)
+		}
+	}
+	spaces := read(
+		t,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default}, spec: {template: {spec: {containers: [{name: a, image: " a"}]}}}}`,
+	)
+	assert.Contains(t, c.refusedPods(spaces), "must not have leading or trailing whitespace")
+}
 
 // The API server refuses pods whose service account, priority or runtime does not exist, and those that their namespace does not permit.
 func TestPodAdmission(t *testing.T) {

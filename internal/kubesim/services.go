@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -106,10 +107,25 @@ func (c *Cluster) allocated(at place, o Object) (int, any) {
 			}
 		}
 	}
-	if why == "" {
+	if why = cmp.Or(why, c.outsideRange(o)); why == "" {
 		return 0, nil
 	}
 	return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("Service %q is invalid: %s", at.name, why))
+}
+
+// outsideRange refuses a node port that is not one of the cluster's, which are 30000 to 32767 by default (ErrNotInRange in
+// pkg/registry/core/service/portallocator/allocator.go of Kubernetes v1.34.2).
+func (c *Cluster) outsideRange(o Object) string {
+	const first, last = 30000, 32767
+	if strings.Contains(c.ClusterConfiguration(), "service-node-port-range") {
+		return ""
+	}
+	for _, n := range nodePortsOf(o) {
+		if n < first || n > last {
+			return fmt.Sprintf("spec.ports.nodePort: Invalid value: %v: provided port is not in the valid range. The range of valid ports is %d-%d", n, first, last)
+		}
+	}
+	return ""
 }
 
 func alreadyAllocated(ip string) string {

@@ -30,6 +30,9 @@ func TestServiceAddresses(t *testing.T) {
 		{"", "type: NodePort, ports: [{port: 80, nodePort: 30080}]", "30080: provided port is already allocated"},
 		{"", "type: NodePort, ports: [{port: 80, nodePort: 30080, protocol: UDP}]", "30080: provided port is already allocated"},
 		{"", "type: NodePort, ports: [{port: 80, nodePort: 30081}, {name: b, port: 80, protocol: UDP, nodePort: 30081}]", ""},
+		{"", "type: NodePort, ports: [{port: 80, nodePort: 80}]", "80: provided port is not in the valid range. The range of valid ports is 30000-32767"},
+		{"", "type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 80, " + ports, "provided port is not in the valid range"},
+		{"apiServer: {extraArgs: [{name: service-node-port-range, value: 80-90}]}", "type: NodePort, ports: [{port: 80, nodePort: 80}]", ""},
 	} {
 		c := New("v1.34.2", time.Time{})
 		c.Put(time.Time{}, read(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: coredns, namespace: kube-system}}"))

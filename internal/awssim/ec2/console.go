@@ -30,6 +30,7 @@ type Boot struct {
 	External     bool              // kubelet with an external cloud provider
 	Labels       map[string]string // that the kubelet sets
 	Taints       []any             // of the Node; nil: those of kubeadm
+	Sysctls      []string          `json:",omitempty"` // that the kubelet permits beside the safe ones
 	MaxPods      int               `json:",omitempty"` // most pods of a node of EKS; 0 for others
 	PodSubnet    string            `json:",omitempty"` // of a node of EKS: subnet of the pods' addresses
 	Tries        []Try             // attempts to join that have failed

@@ -254,7 +254,7 @@ func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	return kubesim.Machine{
 		Name: svc.nodeName(i), IP: svc.address(i, b.NodeIP), Advertised: b.Advertised, ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
 		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels, Taints: b.Taints, MaxPods: b.MaxPods,
-		CPUs: cpus, MemoryMiB: memory,
+		CPUs: cpus, MemoryMiB: memory, Sysctls: b.Sysctls,
 	}
 }
 

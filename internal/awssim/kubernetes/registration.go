@@ -110,6 +110,9 @@ func argument(of any, name string) string {
 // not start.
 func (r nodeRegistration) apply(b *ec2.Boot) error {
 	b.External, b.NodeIP = r.argument("cloud-provider") == "external", r.argument("node-ip")
+	if names := r.argument("allowed-unsafe-sysctls"); names != "" {
+		b.Sysctls = strings.Split(names, ",")
+	}
 	for pair := range strings.SplitSeq(r.argument("node-labels"), ",") {
 		key, label, _ := strings.Cut(pair, "=")
 		switch {

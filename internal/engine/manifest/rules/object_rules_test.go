@@ -51,6 +51,15 @@ func TestRefusedPods(t *testing.T) {
 		{"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, serviceAccountName: web, " + some + "}}}}}}", "", "spec.jobTemplate.spec.template.spec.serviceAccountName"},
 		{strings.Replace(of("Deployment", some+", serviceAccountName: web"), "template:", "replicas: 0, template:", 1), "", ""},
 
+		{of("Deployment", "containers: [{name: a, image: 'localhost:5000/a/b_c:1.0@sha256:0123456789012345678901234567890123456789012345678901234567890123'}]"), "", ""},
+		{of("Deployment", "containers: [{name: a, image: ' nginx'}]"), `the API server refuses the pods of Deployment default/a: spec.template.spec.containers[0].image: " nginx" begins or ends with a space — remove it`, ""},
+		{of("DaemonSet", "containers: [{name: a, image: Nginx}]"), `spec.template.spec.containers[0].image of DaemonSet default/a: "Nginx" is not the name of an image — write it in lower case`, ""},
+		{of("Job", "initContainers: [{name: b, image: 'nginx:'}], "+some), `spec.template.spec.initContainers[0].image of Job default/a: "nginx:" is not the name of an image — write one such as`, ""},
+		{pod("default", "containers: [{name: a, image: 'https://example.com/a'}]"), "spec.containers[0].image of Pod default/a", ""},
+		{pod("default", "containers: [{name: a, image: 'nginx:1.27@sha256:12'}]"), "spec.containers[0].image of Pod default/a", ""},
+		{of("Deployment", some+", securityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: '1'}]}"), "", ""},
+		{of("Deployment", some+", securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}"), "", "kubelets refuse the pods of Deployment default/a: spec.template.spec.securityContext.sysctls[0].name: net.core.somaxconn is not one of the parameters that they permit by default — add {name: allowed-unsafe-sysctls, value: net.core.somaxconn}"},
+
 		{of("Deployment", some+", priorityClassName: system-node-critical"), "", ""},
 		{of("Deployment", some+", priorityClassName: system-node-critcal"), "", `nothing in the manifest makes the PriorityClass system-node-critcal — did you mean "system-node-critical"?`},
 		{high + of("Deployment", some+", priorityClassName: high, priority: 1000"), "", ""},

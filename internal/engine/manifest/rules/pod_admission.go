@@ -74,6 +74,7 @@ func (c *checks) checkPods(workloads []podsOf, made madeObjects) {
 		c.checkPriority(w, made)
 		c.checkRuntime(w, made)
 		c.checkSecurity(w, made)
+		c.checkStart(w)
 	}
 	c.checkSystemNamespace(made)
 	for _, d := range made.second {

@@ -194,6 +194,8 @@ func (c *check) serviceOfType(s *corev1.ServiceSpec) {
 	}
 	if s.HealthCheckNodePort != 0 && (s.Type != corev1.ServiceTypeLoadBalancer || s.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal) {
 		c.refuse("spec.healthCheckNodePort", "is only for the type LoadBalancer with externalTrafficPolicy: Local", "remove it")
+	} else if s.HealthCheckNodePort != 0 {
+		c.nodePort("spec.healthCheckNodePort", s.HealthCheckNodePort)
 	}
 }
 
@@ -223,10 +225,17 @@ func (c *check) servicePorts(s *corev1.ServiceSpec, open bool) {
 			c.refuse(at+"nodePort", "another port has the node port "+node, "change one of them")
 		case !open:
 			c.refuse(at+"nodePort", "is only for the types NodePort and LoadBalancer", "remove it, or change the type")
-		case c.NodePort[1] > 0 && (p.NodePort < c.NodePort[0] || p.NodePort > c.NodePort[1]):
-			c.refuse(at+"nodePort", fmt.Sprintf("%d is not in the range of node ports, %d-%d", p.NodePort, c.NodePort[0], c.NodePort[1]), "change it, or remove it")
+		default:
+			c.nodePort(at+"nodePort", p.NodePort)
 		}
 		nodes[node] = true
+	}
+}
+
+// nodePort refuses a node port that is not in the range of the cluster.
+func (c *check) nodePort(field string, n int32) {
+	if c.NodePort[1] > 0 && (n < c.NodePort[0] || n > c.NodePort[1]) {
+		c.refuse(field, fmt.Sprintf("%d is not in the range of node ports, %d-%d", n, c.NodePort[0], c.NodePort[1]), "change it, or remove it")
 	}
 }
 

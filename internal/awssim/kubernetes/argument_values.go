@@ -243,7 +243,14 @@ func serverTogether(given map[string]string) string {
 	if lists(given["enable-admission-plugins"], "EventRateLimit") && !has("admission-control-config-file") { // plugin/pkg/admission/eventratelimit
 		return "failed to initialize admission: couldn't init admission plugin \"EventRateLimit\": limits: Invalid value: []: must not be empty"
 	}
+	if why := auditTogether(given); why != "" {
+		return why
+	}
 	switch {
+	case given["enable-priority-and-fairness"] != "false" && given["max-requests-inflight"] == "0" && given["max-mutating-requests-inflight"] == "0": // feature.go
+		return "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"
+	case has("encryption-provider-config-automatic-reload") && given["encryption-provider-config"] == "": // etcd.go
+		return "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
 	case strings.Contains(modes, ",Webhook,") && !has("authorization-webhook-config-file"):
 		return "authorization-mode Webhook's authorization config file not passed"
 	case strings.Contains(modes, ",ABAC,") && !has("authorization-policy-file"):
@@ -254,6 +261,42 @@ func serverTogether(given map[string]string) string {
 		return "cannot specify --authorization-webhook-config-file without mode Webhook"
 	case has("authorization-config") && has("authorization-mode"):
 		return "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
+	}
+	return ""
+}
+
+// auditTogether returns why the API server does not start with flags about audit events (validateBackendBatchOptions and
+// AuditTruncateOptions.Validate in k8s.io/apiserver/pkg/server/options/audit.go, v0.34.2).
+func auditTogether(given map[string]string) string {
+	usual := map[string]float64{
+		"log-batch-buffer-size": 10000, "log-batch-max-size": 1, "webhook-batch-buffer-size": 10000, "webhook-batch-max-size": 400,
+		"webhook-batch-throttle-qps": 10, "webhook-batch-throttle-burst": 15, "log-truncate-max-event-size": 102400, "log-truncate-max-batch-size": 10485760,
+		"webhook-truncate-max-event-size": 102400, "webhook-truncate-max-batch-size": 10485760,
+	}
+	number := func(name string) float64 {
+		if v, is := given["audit-"+name]; is {
+			return measured(v)
+		}
+		return usual[name]
+	}
+	for plugin, enabling := range map[string]string{"log": "audit-log-path", "webhook": "audit-webhook-config-file"} {
+		mode := given["audit-"+plugin+"-mode"]
+		batch := mode == "batch" || mode == "" && plugin == "webhook"
+		throttle := given["audit-"+plugin+"-batch-throttle-enable"]
+		switch {
+		case given[enabling] == "":
+		case batch && number(plugin+"-batch-buffer-size") <= 0:
+			return "invalid audit batch " + plugin + " buffer size, must be a positive number"
+		case batch && number(plugin+"-batch-max-size") <= 0:
+			return "invalid audit batch " + plugin + " max batch size, must be a positive number"
+		case batch && (throttle == "true" || throttle == "" && plugin == "webhook") &&
+			(number(plugin+"-batch-throttle-qps") <= 0 || number(plugin+"-batch-throttle-burst") <= 0):
+			return "invalid audit batch " + plugin + " throttle, must be a positive number"
+		case number(plugin+"-truncate-max-event-size") <= 0:
+			return "invalid audit truncate " + plugin + " max event size, must be a positive number"
+		case number(plugin+"-truncate-max-batch-size") < number(plugin+"-truncate-max-event-size"):
+			return "invalid audit truncate " + plugin + " max batch size, must be greater than max event size"
+		}
 	}
 	return ""
 }

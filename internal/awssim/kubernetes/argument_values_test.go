@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -74,6 +75,34 @@ func TestValuesOfArguments(t *testing.T) {
 	}
 }
 
+// The API server does not start with flags that contradict each other.
+func TestServerTogether(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"max-requests-inflight=0", ""},
+		{"max-requests-inflight=0 max-mutating-requests-inflight=0", "must add up to something positive"},
+		{"max-requests-inflight=0 max-mutating-requests-inflight=0 enable-priority-and-fairness=false", ""},
+		{"encryption-provider-config-automatic-reload=true", "must be set with --encryption-provider-config"},
+		{"audit-log-path=- audit-log-batch-buffer-size=0", ""},
+		{"audit-log-path=- audit-log-mode=batch audit-log-batch-buffer-size=0", "buffer size"},
+		{"audit-log-path=- audit-log-mode=batch audit-log-batch-throttle-qps=0", ""},
+		{"audit-webhook-config-file=/a audit-webhook-batch-throttle-qps=0", "throttle"},
+		{"audit-webhook-config-file=/a audit-webhook-mode=blocking audit-webhook-batch-max-size=0", ""},
+		{"audit-log-path=- audit-log-truncate-max-event-size=0", "max event size"},
+		{"audit-log-path=- audit-log-truncate-max-batch-size=1000", "max batch size"},
+	} {
+		given := map[string]string{}
+		for pair := range strings.FieldsSeq(tt.args) {
+			name, value, _ := strings.Cut(pair, "=")
+			given[name] = value
+		}
+		if why := serverTogether(given); tt.want == "" {
+			assert.Empty(t, why, tt.args)
+		} else {
+			assert.Contains(t, why, tt.want, tt.args)
+		}
+	}
+}
+
 // A component does not find a file that its container does not have.
 func TestFilesOfArguments(t *testing.T) {
 	args := []any{map[string]any{"name": "audit-policy-file", "value": "/etc/kubernetes/audit/policy.yaml"}}
@@ -115,6 +144,8 @@ func TestPatchesOfKubeadm(t *testing.T) {
 	for name, text := range map[string]string{
 		"kubeletconfiguration0+merge.yaml": "maxPods: 50\nevictionHard: {memory.available: 5%}\nunknown: 1\n", "kubelet0+merge.yaml": "a: [",
 		"kubeletconfiguration.yaml": "featureGates: {SidecarContainers: true}", "kube-apiserver+json.yaml": "- {op: add, path: /a, value: b}", "notes.txt": "a: [",
+		"etcd+json.yaml":      "- {op: replace, path: /spec/containers/0/resources/requests/memory, value: 1Gi}\n- {op: add, path: /spec/dnsConfig, value: {}}\n- {op: replace, path: /spec/dnsConfig, value: {}}",
+		"kube-scheduler.yaml": "spec: {hostNetwork: true, containers: [{name: kube-scheduler, resources: {}}, {name: side, image: a}]}",
 	} {
 		assert.Empty(t, refused(name, text), name)
 	}
@@ -124,6 +155,15 @@ func TestPatchesOfKubeadm(t *testing.T) {
 		"registerNode: false", "staticPodPath: /manifests", "providerID: none", "address: 10.0.0.9", "healthzPort: 10200", "readOnlyPort: 10250", "maxPods: 0",
 	} {
 		assert.NotEmpty(t, refused("kubeletconfiguration0+merge.yaml", text), text)
+	}
+	for name, text := range map[string]string{
+		"etcd+json.yaml": "- {op: replace, path: /spec/nope/x, value: 1}", "kube-apiserver+json.yaml": "- {op: remove, path: /spec/hostNetwork}",
+		"kube-apiserver1+json.yaml": "- {op: replace, path: /spec/containers/0/resources/requests/memory, value: 1Gi}",
+		"kube-apiserver2+json.yaml": "- {op: put, path: /spec/a, value: 1Gi}", "kube-apiserver3+json.yaml": "- {op: add, path: /spec/a/b, value: 1Gi}",
+		"kube-apiserver.yaml": "spec: {hostNetwork: false}", "kube-scheduler.yaml": "spec: {containers: [{name: scheduler, resources: {}}]}",
+		"kube-scheduler+merge.yaml": "spec: {containers: [{name: kube-scheduler, resources: {}}]}", "etcd.yaml": "spec: {containers: [{resources: {}}]}",
+	} {
+		assert.NotEmpty(t, refused(name, text), name)
 	}
 	assert.NotEmpty(t, refused("kubeletconfiguration0+replace.yaml", "maxPods: 50"))
 	assert.NotEmpty(t, refused("kubeletconfiguration0+json.yaml", "maxPods: 50"))

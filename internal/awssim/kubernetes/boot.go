@@ -382,6 +382,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			}
 			if why := cmp.Or(
 				takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors),
+				madeRefused(files, true),
 				skipsRefused(doc.SkipPhases, "init"),
 				svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors),
 				doc.NodeRegistration.nameRefused(files),
@@ -407,6 +408,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			}
 			if why := cmp.Or(
 				takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors),
+				madeRefused(files, b.ControlPlane),
 				skipsRefused(doc.SkipPhases, "join"),
 				doc.NodeRegistration.nameRefused(files),
 				doc.NodeRegistration.refused(b.Version, machine{b.ControlPlane, own}),

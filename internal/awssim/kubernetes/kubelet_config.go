@@ -50,6 +50,10 @@ func patchesRefused(folder string, files map[string]string, version string, m ma
 			switch {
 			case target[4] == "json" && !isList || target[4] != "json" && !isMap:
 				return fmt.Sprintf("kubeadm: could not apply the following patch to target %q", target[1])
+			case strings.HasPrefix(target[1], "kube-") || target[1] == "etcd":
+				if why := staticPodPatchRefused(target[1], target[4], d); why != "" && m.plane {
+					return why
+				}
 			case target[1] != "kubeletconfiguration":
 			case isList:
 				for _, x := range list {

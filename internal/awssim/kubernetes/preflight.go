@@ -202,3 +202,91 @@ func authorityRefused(ca string) string {
 	}
 	return ""
 }
+
+// madeRefused returns the error of kubeadm if a machine of the control plane has a certificate or a kubeconfig that kubeadm makes, and that it cannot
+// use; "" if not (writeCertificateFilesIfNotExist in cmd/kubeadm/app/phases/certs/certs.go, validateKubeConfig in
+// cmd/kubeadm/app/phases/kubeconfig/kubeconfig.go of Kubernetes v1.34.2).
+func madeRefused(files map[string]string, plane bool) string {
+	if !plane {
+		return ""
+	}
+	const pki = "/etc/kubernetes/pki/"
+	for _, x := range []struct{ name, ca string }{
+		{"apiserver", "ca"},
+		{"apiserver-kubelet-client", "ca"},
+		{"front-proxy-client", "front-proxy-ca"},
+		{"apiserver-etcd-client", "etcd/ca"},
+		{"etcd/server", "etcd/ca"},
+		{"etcd/peer", "etcd/ca"},
+		{"etcd/healthcheck-client", "etcd/ca"},
+	} {
+		cert, hasCert := files[pki+x.name+".crt"]
+		_, hasKey := files[pki+x.name+".key"]
+		if !hasCert && !hasKey || x.ca == "etcd/ca" && files[pki+"etcd/ca.key"] == "" { // an external etcd
+			continue
+		}
+		if !hasKey {
+			return "kubeadm: failure loading " + x.name + " key: couldn't load the private key file"
+		}
+		if !hasCert {
+			return "kubeadm: failure loading " + x.name + " certificate: couldn't load the certificate file"
+		}
+		block, _ := pem.Decode([]byte(cert))
+		if block == nil {
+			return "kubeadm: failure loading " + x.name + " certificate: the certificate file is not valid"
+		}
+		own, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "kubeadm: failure loading " + x.name + " certificate: " + err.Error()
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(files[pki+x.ca+".crt"]))
+		if _, err := own.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: own.NotBefore, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+			return "kubeadm: certificate " + x.name + " is not signed by corresponding CA"
+		}
+	}
+	return madeKubeconfigRefused(files)
+}
+
+func madeKubeconfigRefused(files map[string]string) string {
+	for _, name := range []string{"admin.conf", "super-admin.conf", "controller-manager.conf", "scheduler.conf"} {
+		file := "/etc/kubernetes/" + name
+		text, is := files[file]
+		if !is {
+			continue
+		}
+		var c struct {
+			Kind           string
+			CurrentContext string `json:"current-context"`
+			Contexts       []struct {
+				Name    string
+				Context struct{ Cluster string }
+			}
+			Clusters []struct {
+				Name    string
+				Cluster struct {
+					Data []byte `json:"certificate-authority-data"`
+					File string `json:"certificate-authority"`
+				}
+			}
+		}
+		if err := yaml.Unmarshal([]byte(text), &c); err != nil || c.Kind != "Config" {
+			return "kubeadm: failed to load kubeconfig file " + file + " that already exists on disk"
+		}
+		cluster, ca := "", ""
+		for _, x := range c.Contexts {
+			if x.Name == c.CurrentContext {
+				cluster = x.Context.Cluster
+			}
+		}
+		for _, x := range c.Clusters {
+			if x.Name == cluster {
+				ca = cmp.Or(string(x.Cluster.Data), files[x.Cluster.File])
+			}
+		}
+		if strings.TrimSpace(ca) != strings.TrimSpace(files["/etc/kubernetes/pki/ca.crt"]) {
+			return fmt.Sprintf("kubeadm: a kubeconfig file %q exists already but has got the wrong CA cert", file)
+		}
+	}
+	return ""
+}

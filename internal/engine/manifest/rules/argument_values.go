@@ -561,7 +561,9 @@ func controllers() []string {
 
 // checkTogether checks arguments that a component accepts only with others.
 func (c *checks) checkTogether(o *manifest.Entry, path, component string, args map[string]string) {
-	fail := func(what, fix string) { c.fail(o.Problem(path, component+" does not start: "+what, fix)) }
+	fail := func(what, fix string) {
+		c.fail(o.Problem(namedArgument(o, path, what), component+" does not start: "+what, fix))
+	}
 	switch component {
 	case components.APIServer: // k8s.io/apiserver/pkg/server/options/admission.go
 		checkServerTogether(args, fail)
@@ -584,6 +586,28 @@ func (c *checks) checkTogether(o *manifest.Entry, path, component string, args m
 	case components.Kubelet:
 		checkKubeletTogether(args, fail)
 	}
+}
+
+// namedArgument returns the path of the argument that a text names first; that of all arguments if the manifest sets none of those.
+func namedArgument(o *manifest.Entry, path, text string) string {
+	found, first := path, len(text)
+	note := func(name, at string) {
+		if i := slices.Index(regex.Of(`[A-Za-z0-9-]+`).FindAllString(text, -1), name); i >= 0 && i < first {
+			found, first = at, i
+		}
+	}
+	switch all := manifest.ValueAt(o.Value, path).(type) {
+	case []any:
+		for i, x := range all {
+			arg, _ := x.(map[string]any)
+			note(manifest.StringField(arg, "name"), argumentPath(o, path, i, manifest.StringField(arg, "name")))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			note(name, path+"."+name)
+		}
+	}
+	return found
 }
 
 // usualPeriod is the default of cpu-cfs-quota-period.

@@ -48,7 +48,7 @@ func (c *checks) checkClusterNetwork(cluster *manifest.Entry) {
 	}
 	for _, b := range services {
 		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
-			c.fail(cluster.Problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
+			c.fail(cluster.Problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+servicesLike(b)))
 		}
 	}
 	for _, b := range pods {
@@ -89,27 +89,41 @@ func (c *checks) networkBlocks(cluster *manifest.Entry, path string, texts []str
 	return all
 }
 
+// servicesLike returns a block of Services of the same family.
+func servicesLike(b networkBlock) string {
+	if b.Addr().Is6() {
+		return "fd02::/112"
+	}
+	return DefaultServices
+}
+
 // checkPodBlock compares the block of pods with the parts that Nodes get of it.
 func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 	name, node, example := "node-cidr-mask-size-ipv4", nodeBlockIPv4, "192.168.0.0/16"
 	if b.Addr().Is6() {
 		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
 	}
-	set := name
+	o, at, own := cluster, b.path, ""
 	for _, name := range []string{"node-cidr-mask-size", name} { // the first one is of clusters with one family
 		if given, err := strconv.Atoi(c.controllerManagerArgument(name)); err == nil {
-			node, set = given, name
+			node, own = given, name
+			o, at = c.controllerManagerArguments(cluster, b.path, name)
 		}
 	}
 	if node > b.Addr().BitLen() {
 		c.fail(
-			cluster.Problem(
-				b.path,
-				fmt.Sprintf("the argument %s of the kube-controller-manager is %d, and addresses have %d bits", set, node, b.Addr().BitLen()),
+			o.Problem(
+				at,
+				fmt.Sprintf("the argument %s of the kube-controller-manager is %d, and addresses have %d bits", own, node, b.Addr().BitLen()),
 				"change it",
 			),
 		)
 		return
+	}
+	larger, smaller := "use a larger block, such as "+example+", or set the argument "+name, "use a smaller block, such as "+example+", or set the argument "+name
+	if own != "" {
+		larger = fmt.Sprintf("use at least %d for the argument %s", b.Bits(), own)
+		smaller = fmt.Sprintf("use at most %d for the argument %s", b.Bits()+mostNodesBits, own)
 	}
 	switch most := b.Addr().BitLen() - fewestAddressBits; {
 	case b.Bits() > most:
@@ -117,10 +131,10 @@ func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 	case c.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
 	case b.Bits() > node:
 		c.fail(
-			cluster.Problem(
-				b.path,
+			o.Problem(
+				at,
 				fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node),
-				fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+				larger+" of the kube-controller-manager",
 			),
 		)
 	case node-b.Bits() < mostNodesBits && 1<<(node-b.Bits()) < c.nodes():
@@ -133,10 +147,10 @@ func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 		)
 	case node-b.Bits() > mostNodesBits:
 		c.fail(
-			cluster.Problem(
-				b.path,
+			o.Problem(
+				at,
 				fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits),
-				fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+				smaller+" of the kube-controller-manager",
 			),
 		)
 	}
@@ -155,6 +169,19 @@ func (c *checks) nodes() int {
 		n += p.Replicas()
 	}
 	return n
+}
+
+// controllerManagerArguments returns where the manifest sets an argument of the kube-controller-manager; o and path if another object does.
+func (c *checks) controllerManagerArguments(o *manifest.Entry, path, name string) (*manifest.Entry, string) {
+	if cp := c.cluster.ControlPlane; cp != nil {
+		const at = "spec.kubeadmConfigSpec.clusterConfiguration.controllerManager.extraArgs"
+		if plane := c.lookup(manifest.KindControlPlane, cp.Object.Name); plane != nil {
+			if found := namedArgument(plane, at, name); found != at {
+				return plane, found
+			}
+		}
+	}
+	return o, path
 }
 
 // controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.

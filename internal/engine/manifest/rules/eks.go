@@ -244,6 +244,10 @@ func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHo
 		}
 		if h.NotificationTargetARN != nil {
 			c.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
+			// "FIFO queues and Lambda concurrency behavior", "FIFO delivery logic" in the SQS developer guide: not compatible with lifecycle hooks
+			if arn := *h.NotificationTargetARN; strings.Contains(arn, ":sqs:") && strings.HasSuffix(arn, ".fifo") {
+				c.fail(o.Problem(at+".notificationTargetARN", "lifecycle hooks cannot send to FIFO queues", "use a standard queue"))
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/tools/clientcmd"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
@@ -100,5 +101,92 @@ func (c *checks) checkTakenFiles(o *manifest.Entry, prefix string, spec *bootstr
 		case taken && !slices.Contains(skips, check) && !slices.Contains(skips, "all"):
 			c.fail(o.Problem(at, fmt.Sprintf("kubeadm writes %s, and refuses a machine that has it", file), "remove it"))
 		}
+	}
+}
+
+// checkMadeFiles refuses certificates and kubeconfigs in the place of those that kubeadm makes and that it cannot use: it does not replace a file
+// that is there (writeCertificateFilesIfNotExist in cmd/kubeadm/app/phases/certs/certs.go, validateKubeConfig in
+// cmd/kubeadm/app/phases/kubeconfig/kubeconfig.go of Kubernetes v1.34.2). Machines whose phases are skipped are not checked.
+func (c *checks) checkMadeFiles(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+	if len(spec.InitConfiguration.SkipPhases)+len(spec.JoinConfiguration.SkipPhases) > 0 {
+		return
+	}
+	commands := fmt.Sprint(spec.PreKubeadmCommands, spec.BootCommands)
+	for i, f := range spec.Files {
+		if file, at := path.Clean(f.Path), fmt.Sprintf("%s.files[%d].path", prefix, i); slices.Contains(madeKubeconfigs(), file) {
+			if f.Content != "" && f.Encoding == "" && !strings.Contains(f.Content, "{{") && !strings.Contains(commands, path.Base(file)) {
+				c.checkMadeKubeconfig(o, at, file, f.Content)
+			}
+		} else {
+			c.checkMadeCertificate(o, at, file, spec, commands)
+		}
+	}
+}
+
+// checkMadeCertificate refuses a certificate of kubeadm, or its key, without the other one, or if the run makes the CA that has to have signed it.
+func (c *checks) checkMadeCertificate(o *manifest.Entry, at, file string, spec *bootstrapv1.KubeadmConfigSpec, commands string) {
+	folder := boot.CertificatesDir(&spec.ClusterConfiguration)
+	kind := path.Ext(file)
+	name, beside := strings.TrimSuffix(file, kind), map[string]string{".crt": ".key", ".key": ".crt"}[kind]
+	if rest, inside := strings.CutPrefix(name, folder+"/"); !inside || beside == "" || !slices.Contains(madeCertificates(&spec.ClusterConfiguration), rest) {
+		return
+	}
+	has := slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return path.Clean(f.Path) == name+beside })
+	switch other := path.Base(name) + beside; {
+	case !has && !strings.Contains(commands, other):
+		c.fail(o.Problem(
+			at, fmt.Sprintf("kubeadm makes %s and %s, and neither if one of them is there", file, other), "remove it, or add the other one",
+		))
+	case has && kind == ".crt" && c.ownsKeys(file, spec):
+		c.fail(o.Problem(
+			at, fmt.Sprintf("kubeadm refuses %s: the CA that the run makes has not signed it", file), "remove it, and the key: kubeadm makes them",
+		))
+	}
+}
+
+// ownsKeys reports whether the run makes the CA that signs a certificate of kubeadm.
+func (c *checks) ownsKeys(file string, spec *bootstrapv1.KubeadmConfigSpec) bool {
+	suffix := "ca"
+	switch rest := strings.TrimPrefix(file, boot.CertificatesDir(&spec.ClusterConfiguration)+"/"); {
+	case strings.HasPrefix(rest, "etcd/"), strings.Contains(rest, "etcd-client"):
+		suffix = "etcd"
+	case strings.HasPrefix(rest, "front-proxy"):
+		suffix = "proxy"
+	}
+	_, own := c.keysIn(suffix)
+	return own == nil
+}
+
+// madeCertificates are the certificates that kubeadm makes with the CAs, by their path below the folder of certificates.
+func madeCertificates(config *bootstrapv1.ClusterConfiguration) []string {
+	all := []string{"apiserver", "apiserver-kubelet-client", "front-proxy-client"}
+	if !config.Etcd.External.IsDefined() {
+		all = append(all, "apiserver-etcd-client", "etcd/server", "etcd/peer", "etcd/healthcheck-client")
+	}
+	return all
+}
+
+// madeKubeconfigs are the kubeconfigs that kubeadm makes on a machine of the control plane.
+func madeKubeconfigs() []string {
+	const folder = "/etc/kubernetes/"
+	return []string{folder + "admin.conf", folder + "super-admin.conf", folder + "controller-manager.conf", folder + "scheduler.conf"}
+}
+
+// checkMadeKubeconfig checks a kubeconfig in the place of one of kubeadm: kubeadm compares its CA with that of the cluster.
+func (c *checks) checkMadeKubeconfig(o *manifest.Entry, at, file, content string) {
+	_, ca := c.keysIn("ca")
+	given, err := clientcmd.Load([]byte(content))
+	fix := "remove it: kubeadm makes it"
+	if err != nil {
+		c.fail(o.Problem(at, fmt.Sprintf("kubeadm refuses %s: it is no kubeconfig: %v", file, err), fix))
+		return
+	}
+	used := given.Contexts[given.CurrentContext]
+	if used == nil || given.Clusters[used.Cluster] == nil {
+		c.fail(o.Problem(at, fmt.Sprintf("kubeadm refuses %s: it is no kubeconfig with a current context and its cluster", file), fix))
+		return
+	}
+	if of := given.Clusters[used.Cluster]; ca == nil && of.CertificateAuthority == "" {
+		c.fail(o.Problem(at, fmt.Sprintf("kubeadm refuses %s: it has not the CA of the cluster, which the run makes", file), fix))
 	}
 }

@@ -85,6 +85,8 @@ func (c *checks) checkPatch(o *manifest.Entry, at, target, kind, text string, v 
 			c.fail(o.Problem(at, "kubeadm fails: a patch of the type json is a list of operations", "write a list, or name the file +merge"))
 		case kind != "json" && !isMapping:
 			c.fail(o.Problem(at, "kubeadm fails: the patch is not a mapping", "write the fields to change, or name the file +json for a list of operations"))
+		case isStaticPod(target):
+			c.checkStaticPodPatch(o, at, target, kind, doc, spec)
 		case target != "kubeletconfiguration":
 		case isList:
 			c.checkPatchedKubelet(o, at, settingsOf(operations), v, spec)

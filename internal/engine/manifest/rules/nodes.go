@@ -124,6 +124,9 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkNeededPhases(o, prefix, spec, plane)
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
+		c.checkMadeFiles(o, prefix, spec)
+	}
+	if plane {
 		c.checkMountedFiles(o, prefix, spec, v)
 		c.checkKubeadmFiles(o, prefix, spec)
 		c.checkStaticPods(o, prefix, spec)

@@ -244,7 +244,7 @@ func TestRules(t *testing.T) {
 		{
 			"many addresses of Services", quick,
 			[]string{"    pods:\n", "    services: {cidrBlocks: ['fd02::/64']}\n    pods:\n"},
-			`Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: fd02::/64: kubeadm permits /108 to /124 for Services — use another block, such as 10.96.0.0/12`,
+			`Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: fd02::/64: kubeadm permits /108 to /124 for Services — use another block, such as fd02::/112`,
 		},
 		{
 			"few addresses of pods", quick,

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,10 +48,48 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 	}
 	checkServicePort(args, fail)
 	checkNeeded(args, has, fail)
+	checkAudit(args, fail)
+}
+
+// checkAudit checks the batches and the sizes of audit events. Those of a log without a file and of a webhook without a configuration have no
+// effect (k8s.io/apiserver/pkg/server/options/audit.go).
+func checkAudit(args map[string]string, fail func(what, fix string)) {
+	for _, sink := range []struct {
+		name, on, mode string
+		throttled      bool
+	}{{"log", "audit-log-path", "blocking", false}, {"webhook", "audit-webhook-config-file", "batch", true}} {
+		if args[sink.on] == "" {
+			continue
+		}
+		at := "audit-" + sink.name + "-"
+		positive := []string{"truncate-max-event-size"}
+		if cmp.Or(args[at+"mode"], sink.mode) == "batch" {
+			positive = append(positive, "batch-buffer-size", "batch-max-size")
+			if given, set := args[at+"batch-throttle-enable"]; given == "true" || given == "" && set || !set && sink.throttled {
+				positive = append(positive, "batch-throttle-qps", "batch-throttle-burst")
+			}
+		}
+		for _, name := range positive {
+			if n, err := strconv.ParseFloat(args[at+name], 64); err == nil && n <= 0 {
+				fail(fmt.Sprintf("%s%s is %s, and has to be more than 0", at, name, args[at+name]), "change it, or remove it")
+			}
+		}
+		const event, batch = 100 << 10, 10 << 20
+		if numberOf(args, at+"truncate-max-batch-size", batch) < numberOf(args, at+"truncate-max-event-size", event) {
+			fail(at+"truncate-max-batch-size is smaller than "+at+"truncate-max-event-size", "use a larger one")
+		}
+	}
 }
 
 // checkNeeded checks arguments that the API server, or an admission plugin, requires.
 func checkNeeded(args map[string]string, has func(string) bool, fail func(what, fix string)) {
+	const reads, writes = "max-requests-inflight", "max-mutating-requests-inflight" // k8s.io/apiserver/pkg/server/options/feature.go
+	if args["enable-priority-and-fairness"] != "false" && numberOf(args, reads, 400)+numberOf(args, writes, 200) == 0 {
+		fail(reads+" and "+writes+" are 0: the API server would serve no request", "remove them")
+	}
+	if has("encryption-provider-config-automatic-reload") && args["encryption-provider-config"] == "" { // etcd.go in the same folder
+		fail("encryption-provider-config-automatic-reload needs encryption-provider-config", "set it, or remove the argument")
+	}
 	if has("service-account-issuer") && args["service-account-issuer"] == "" {
 		fail("service-account-issuer is empty", "set it, or remove it: kubeadm sets it")
 	}

@@ -71,6 +71,8 @@ func (svc *Service) putHook(g *Group, in autoscaling.PutLifecycleHookInput) erro
 		return invalid("the transition of a lifecycle hook cannot be changed") // not documented; assumed
 	case h.Result != "CONTINUE" && h.Result != abandon:
 		return invalid("Default result '%s' is not valid: CONTINUE or ABANDON", h.Result)
+	case strings.Contains(h.Target, ":sqs:") && strings.HasSuffix(h.Target, ".fifo"): // "FIFO queue and message group ID quotas", SQS developer guide
+		return invalid("Unable to publish test message to notification target %s: Auto Scaling lifecycle hooks are not compatible with FIFO queues", h.Target)
 	case h.Heartbeat < 30 || h.Heartbeat > 7200:
 		return invalid("Heartbeat timeout must be between 30 and 7200 seconds")
 	case h.Target != "" && !regex.Of(`^arn:[^:]+:(sns|sqs|lambda):`).MatchString(h.Target):

@@ -67,8 +67,13 @@ func (svc *Service) describeReservations(in *ec2.DescribeCapacityReservationsInp
 // Capacity Blocks" and "Launch instances into an existing Capacity Reservation", EC2 user guide). What EC2 answers to a market
 // type that does not fit is not documented.
 func (svc *Service) checkReserved(l *launch) error {
+	const none = "The requested reservation does not have sufficient compatible and available capacity for this request."
 	r := svc.state.Reservations[l.model.Launch["capacity-reservation"]]
 	if r == nil {
+		// CapacityReservationSpecification in the EC2 API reference: "If capacity isn't available, the instance will fail to launch".
+		if l.model.Launch["capacity-reservation-preference"] == string(types.CapacityReservationPreferenceCapacityReservationsOnly) && !svc.hasReservation(l) {
+			return core.Fail("ReservationCapacityExceeded", none)
+		}
 		return nil
 	}
 	switch market := l.model.inBlock(); {
@@ -77,10 +82,18 @@ func (svc *Service) checkReserved(l *launch) error {
 	case market && !r.Block:
 		return core.Fail("InvalidParameterCombination", "the market type capacity-block needs a Capacity Block")
 	case r.Type != "" && r.Type != l.kind.name, r.Zone != "" && r.Zone != l.subnet.Zone, r.state(svc.Now()) != types.CapacityReservationStateActive:
-		return core.Fail(
-			"ReservationCapacityExceeded",
-			"The requested reservation does not have sufficient compatible and available capacity for this request.",
-		)
+		return core.Fail("ReservationCapacityExceeded", none)
 	}
 	return nil
+}
+
+// hasReservation reports whether an active reservation takes a launch that names none: those for the type and the zone do, Capacity Blocks do not.
+func (svc *Service) hasReservation(l *launch) bool {
+	for _, r := range svc.state.Reservations {
+		if !r.Block && (r.Type == "" || r.Type == l.kind.name) && (r.Zone == "" || r.Zone == l.subnet.Zone) &&
+			r.state(svc.Now()) == types.CapacityReservationStateActive {
+			return true
+		}
+	}
+	return false
 }

@@ -319,6 +319,12 @@ func (svc *Service) checkDisks(l *launch) error {
 		if err := v.check(); err != nil {
 			return err
 		}
+		// "Amazon EBS volumes in Wavelength Zones" in the AWS Wavelength Developer Guide: only gp2. The code is not verified.
+		if l.subnet != nil && v.Type != "gp2" { // a launch template has no subnet
+			if z, _ := svc.zone(l.subnet.Zone); z.wavelength {
+				return core.Fail("InvalidParameterValue", "the volume type %s is not supported in the zone %s", v.Type, z.name)
+			}
+		}
 		if v == root && (v.Type == "st1" || v.Type == "sc1") { // "Throughput Optimized HDD and Cold HDD volumes", EBS user guide
 			return core.Fail("InvalidParameterCombination", "volume type %s cannot be used as a boot volume", v.Type)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -30,6 +31,11 @@ func (in inputs) unfit(x group, zone string) error {
 	if !in.offered(x.spec.InstanceType, zone) {
 		return in.notOffered(x, zone)
 	}
+	if zone := in.inv.ZoneInfo[zone]; zone.IsWavelength() {
+		if field, what, fix := onlyGP2(x); what != "" {
+			return fmt.Errorf("%s: %s: %s", in.m.Origin(x.specAt, x.specPath+"."+field), what, fix)
+		}
+	}
 	for _, rule := range []func(group, ec2.InstanceType) (field, what, fix string){tooSmall, overReserved, lacksHardware} {
 		if field, what, fix := rule(x, t); what != "" {
 			return fmt.Errorf("%s: %s: %s", in.m.Origin(x.specAt, x.specPath+"."+field), what, fix)
@@ -48,6 +54,24 @@ func tooSmall(x group, t ec2.InstanceType) (field, what, fix string) {
 	case x.checksPreflight("Mem") && t.MemoryMiB > 0 && t.MemoryMiB < leastMemory:
 		return "instanceType", fmt.Sprintf("kubeadm refuses a control plane with %d MiB of memory (%s): it needs %d", t.MemoryMiB, kind, leastMemory),
 			"use a larger type, such as t3.medium, or add Mem to ignorePreflightErrors"
+	}
+	return "", "", ""
+}
+
+// onlyGP2 says which volume a machine in a Wavelength Zone cannot have: there are only gp2 volumes, the default (Amazon EBS in "How AWS Wavelength
+// works", AWS Wavelength Developer Guide); "" for none.
+func onlyGP2(x group) (field, what, fix string) {
+	gp2 := infrav1.VolumeTypeGP2
+	refused := func(kind infrav1.VolumeType) string {
+		return fmt.Sprintf("Wavelength Zones have no volumes of the type %s", kind)
+	}
+	if root := x.spec.RootVolume; root != nil && root.Type != "" && root.Type != gp2 {
+		return "rootVolume.type", refused(root.Type), "use gp2"
+	}
+	for i, v := range x.spec.NonRootVolumes {
+		if v.Type != "" && v.Type != gp2 {
+			return fmt.Sprintf("nonRootVolumes[%d].type", i), refused(v.Type), "use gp2"
+		}
 	}
 	return "", "", ""
 }
@@ -83,7 +107,8 @@ func lacksHardware(x group, t ec2.InstanceType) (field, what, fix string) {
 	case s.CPUOptions.NestedVirtualization == infrav1.NestedVirtualizationPolicyEnabled && !slices.Contains(t.Processor, "nested-virtualization"):
 		return "cpuOptions.nestedVirtualization", fmt.Sprintf("the instance type %s has no nested virtualization", kind), "remove it, or use another type"
 	case t.TooManyVolumes(kind, len(s.NonRootVolumes), len(s.NetworkInterfaces)) != "":
-		return "nonRootVolumes", t.TooManyVolumes(kind, len(s.NonRootVolumes), len(s.NetworkInterfaces)), "remove some, or use another type"
+		what, fix, _ = strings.Cut(t.TooManyVolumes(kind, len(s.NonRootVolumes), len(s.NetworkInterfaces)), ": ")
+		return "nonRootVolumes", what, fix
 	case spot && !t.Spot:
 		return "instanceType", fmt.Sprintf("AWS offers no spot instances of the type %s", kind), "use another type, or remove spotMarketOptions"
 	}

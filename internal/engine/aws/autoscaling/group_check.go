@@ -43,6 +43,9 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	if refusal, err = g.checkReservation(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err = g.checkTenancy(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if refusal, err = CheckHooks(ctx, c, g.Spec.AWSLifecycleHooks); refusal != "" || err != nil {
 		return refusal, err
 	}
@@ -58,6 +61,20 @@ func (g *Group) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal stri
 // checkReservation looks at the capacity reservation in which the machines are launched.
 func (g *Group) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	return g.Content.CheckReservation(ctx, c, g.Subnets, g.initial() > 0)
+}
+
+// checkTenancy looks at the tenancy of the VPC in which the machines are launched.
+func (g *Group) checkTenancy(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	var names []string
+	if p := g.Spec.MixedInstancesPolicy; p != nil {
+		for _, o := range p.Overrides {
+			names = append(names, o.InstanceType)
+		}
+	}
+	if g.initial() == 0 {
+		return "", nil
+	}
+	return g.Content.CheckTenancy(ctx, c, names, g.Subnets)
 }
 
 // Addresses implements ec2.AddressUser.

@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,12 +23,13 @@ type reserved struct {
 	block        bool   // the market type is CapacityBlock
 	subnets      []*graph.Ref[SubnetState]
 	launches     bool // machines are to be launched now
+	only         bool // the machines run only in reservations
 }
 
 // refusal returns the reason why EC2 launches no machines into the reservation, or "".
 func (r reserved) refusal(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if r.id == "" {
-		return "", nil
+		return r.without(ctx, c)
 	}
 	have, err := cloud.Remember(ctx, c, "capacity reservation "+r.id, func(ctx context.Context) (*types.CapacityReservation, error) {
 		out, err := c.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{r.id}})
@@ -50,6 +52,43 @@ func (r reserved) refusal(ctx context.Context, c *cloud.Clients) (refusal string
 		refusal = inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.subnets...)
 	}
 	return refusal, nil
+}
+
+// without returns the reason why EC2 launches no machines that run only in reservations, and name none: there is no open reservation for their
+// type in their zone ("CapacityReservationSpecification", EC2 API reference), or "".
+func (r reserved) without(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if !r.only || !r.launches || r.instanceType == "" {
+		return "", nil
+	}
+	all, err := cloud.Remember(ctx, c, "capacity reservations", func(ctx context.Context) ([]types.CapacityReservation, error) {
+		p := ec2.NewDescribeCapacityReservationsPaginator(c.EC2, &ec2.DescribeCapacityReservationsInput{})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeCapacityReservationsOutput) []types.CapacityReservation {
+			return o.CapacityReservations
+		})
+	})
+	if err != nil {
+		return "", err
+	}
+	where := c.Region
+	for _, ref := range r.subnets {
+		zone := zoneOf(ref)
+		if zone != "" {
+			where = zone
+		}
+		for _, have := range all {
+			kind, in := aws.ToString(have.InstanceType), aws.ToString(have.AvailabilityZone)
+			if have.State == types.CapacityReservationStateActive && have.ReservationType != types.CapacityReservationTypeCapacityBlock &&
+				(kind == "" || kind == r.instanceType) && (in == "" || zone == "" || in == zone) {
+				return "", nil
+			}
+		}
+	}
+	return fmt.Sprintf(
+		"%s CapacityReservationsOnly: this account has no active capacity reservation for %s in %s, and EC2 launches no machine without one: create one, or remove it",
+		strings.TrimSuffix(r.path, "Id")+"Preference",
+		r.instanceType,
+		where,
+	), nil
 }
 
 // unlike returns a message if the reservation is of another kind, or for another instance type; otherwise "".
@@ -112,5 +151,6 @@ func reservedFor(s *infrav1.AWSMachineSpec) reserved {
 		id:           aws.ToString(s.CapacityReservationID),
 		instanceType: s.InstanceType,
 		block:        s.MarketType == infrav1.MarketTypeCapacityBlock,
+		only:         s.CapacityReservationPreference == infrav1.CapacityReservationPreferenceOnly,
 	}
 }

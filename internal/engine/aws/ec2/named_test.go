@@ -95,7 +95,7 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			enginetest.Quickstart,
 			[]string{instance, volumes(27) + instance},
 			nil,
-			`spec.template.spec.nonRootVolumes: the instance type t3.large takes 27 EBS volumes, and the machine has 28 with its root volume: remove some`,
+			`spec.template.spec.nonRootVolumes: the instance type t3.large takes 27 EBS volumes, and the machine has 28 with its root volume: remove some, or use another type$`,
 		},
 		"as many volumes as the type takes": {enginetest.Quickstart, []string{instance, volumes(26) + instance}, nil, ""},
 		"more volumes than the type of a pool takes": {
@@ -188,12 +188,32 @@ func TestSubnetsWithoutWayOut(t *testing.T) {
 		"a route to a proxy, perhaps": {func(s *awssim.State) {
 			for _, table := range s.EC2.RouteTables {
 				for i, r := range table.Routes {
-					if r.Destination == "0.0.0.0/0" {
-						table.Routes[i].Destination = "172.16.0.0/12"
+					if r.Destination == "0.0.0.0/0" && strings.HasPrefix(r.Target, "nat-") {
+						table.Routes[i] = awssim.Route{Destination: "172.16.0.0/12", Target: "tgw-0123456789abcdef0"}
 					}
 				}
 			}
 		}, ""},
+		"a gateway that leads to a proxy, perhaps": {func(s *awssim.State) {
+			for _, table := range s.EC2.RouteTables {
+				for i, r := range table.Routes {
+					if r.Destination == "0.0.0.0/0" && strings.HasPrefix(r.Target, "nat-") {
+						table.Routes[i].Destination = "172.16.0.0/12"
+					} else if r.Destination == "0.0.0.0/0" {
+						table.Routes = append(table.Routes, awssim.Route{Destination: "172.16.0.0/12", Target: "tgw-0123456789abcdef0"})
+					}
+				}
+			}
+		}, ""},
+		"a gateway for private addresses only": {func(s *awssim.State) {
+			for _, table := range s.EC2.RouteTables {
+				for i, r := range table.Routes {
+					if r.Destination == "0.0.0.0/0" && strings.HasPrefix(r.Target, "nat-") {
+						table.Routes[i].Destination = "10.9.0.0/16"
+					}
+				}
+			}
+		}, `its route table rtb-\w+ has no default route, and the VPC has no interface endpoints`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -97,7 +97,11 @@ func (i *Instance) checkPlacement(ctx context.Context, c *cloud.Clients) (refusa
 	}
 	group := out.PlacementGroups[0]
 	count := int64(aws.ToInt32(group.PartitionCount))
-	if i.Spec.Tenancy == string(types.TenancyDedicated) {
+	tenancy, err := i.tenancy(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if tenancy == types.TenancyDedicated {
 		if refusal := refusesDedicated(group.Strategy, count); refusal != "" {
 			return fmt.Sprintf("tenancy dedicated: the placement group %s has %s", name, refusal), nil
 		}

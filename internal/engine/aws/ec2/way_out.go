@@ -3,6 +3,8 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,6 +29,9 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	}
 	table, err := RouteTableOf(ctx, c, state.VPC, state.ID)
 	if table == nil || err != nil {
+		return "", err
+	}
+	if table, err = table.withoutBlindAlleys(ctx, c); err != nil {
 		return "", err
 	}
 	hasPublic := state.MapPublicIP
@@ -112,6 +117,45 @@ func (s RouteTableState) closedGateway(ctx context.Context, c *cloud.Clients) (w
 		table.ID,
 		table.closed(true),
 	), nil
+}
+
+// withoutBlindAlleys returns the table without routes for private addresses to a NAT gateway whose own subnet has no route for them, but those to the
+// internet, where private addresses do not lead.
+func (s RouteTableState) withoutBlindAlleys(ctx context.Context, c *cloud.Clients) (*RouteTableState, error) {
+	after := s
+	after.Routes = maps.Clone(s.Routes)
+	for to, target := range s.Routes {
+		block, err := netip.ParsePrefix(to)
+		if err != nil || !block.Addr().IsPrivate() || !strings.HasPrefix(target, "nat-") {
+			continue
+		}
+		all, err := natGatewaysIn(ctx, c, s.VPC)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(all, func(n types.NatGateway) bool { return aws.ToString(n.NatGatewayId) == target })
+		if at < 0 {
+			continue
+		}
+		table, err := RouteTableOf(ctx, c, s.VPC, aws.ToString(all[at].SubnetId))
+		if err != nil {
+			return nil, err
+		}
+		if table != nil && !table.mayLead() {
+			delete(after.Routes, to)
+		}
+	}
+	return &after, nil
+}
+
+// mayLead reports whether a table has a route that leads neither to the internet nor to an endpoint.
+func (s RouteTableState) mayLead() bool {
+	for to, target := range s.Routes {
+		if !strings.HasPrefix(target, "igw-") && !strings.HasPrefix(target, "eigw-") && !strings.HasPrefix(target, "vpce-") && !s.Dead[to] {
+			return true
+		}
+	}
+	return false
 }
 
 // RouteTableOf returns the route table that a subnet is associated with, or the main one of its VPC; nil if there is

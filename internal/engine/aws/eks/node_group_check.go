@@ -24,7 +24,7 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkAbsent, g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation} {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkAbsent, g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation, g.checkTenancy} {
 		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}
@@ -50,6 +50,14 @@ func (g *NodeGroup) checkAbsent(ctx context.Context, c *cloud.Clients) (refusal 
 // checkReservation looks at the capacity reservation in which the nodes are launched.
 func (g *NodeGroup) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	return g.Content.CheckReservation(ctx, c, g.Subnets, g.Desired > 0)
+}
+
+// checkTenancy looks at the tenancy of the VPC in which the nodes are launched.
+func (g *NodeGroup) checkTenancy(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Desired == 0 {
+		return "", nil
+	}
+	return g.Content.CheckTenancy(ctx, c, g.InstanceTypes, g.Subnets)
 }
 
 // checkSubnets looks for subnets whose nodes cannot join, or with which EKS does not create a group: "Managed node

@@ -8,69 +8,24 @@ import (
 	"testing"
 	"testing/synctest"
 
-	agekeys "filippo.io/age"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
-
-// backupKeys returns keys of age in both directions.
-func backupKeys(t *testing.T) (cluster.BackupKeys, cluster.BackupKeys) {
-	t.Helper()
-	key, err := agekeys.GenerateX25519Identity()
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "key.txt")
-	require.NoError(t, os.WriteFile(file, []byte(key.String()+"\n"), 0o600))
-	return cluster.BackupKeys{Recipients: []string{key.Recipient().String()}}, cluster.BackupKeys{Identities: file}
-}
-
-// addSettings adds a ConfigMap with a value to the only cluster of an account.
-func addSettings(a *awssim.AWS, value string) {
-	a.Edit(func(s *awssim.State) {
-		for _, c := range s.Kubernetes {
-			c.Put(c.Up, kubesim.Object{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "settings", "namespace": "default"}, "data": kubesim.Object{"value": value},
-			})
-		}
-	})
-}
-
-// running creates a cluster of an example, and waits for its Nodes.
-func running(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS) {
-	t.Helper()
-	m := enginetest.Load(t, ""+example+".yaml", nil)
-	a := enginetest.Account(m, enginetest.Lag)
-	_, err := enginetest.Waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
-	require.NoError(t, err)
-	return m, a
-}
-
-// loseMembers ends members of etcd, so that they do not answer, and leaves n.
-func loseMembers(a *awssim.AWS, n int) {
-	a.Edit(func(s *awssim.State) {
-		for _, c := range s.Kubernetes {
-			for _, m := range c.Members[n:] {
-				c.Hang(c.Up, m.Name)
-			}
-		}
-	})
-}
 
 // TestBackup backs up a cluster of which one member of etcd is down, by its name, and reads the
 // backup again. The file is only for the user, and has no secrets that can be read.
 func TestBackup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "three-zones")
-		addSettings(a, "a value that nobody may read")
-		loseMembers(a, 2)
-		write, read := backupKeys(t)
+		m, a := enginetest.Running(t, "three-zones")
+		enginetest.AddSettings(a, "a value that nobody may read")
+		enginetest.LoseMembers(a, 2)
+		write, read := enginetest.BackupKeys(t)
 		file := filepath.Join(t.TempDir(), "demo.backup")
 		p := a.Process()
 		c := run.OpenByName(m.Name, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)})
@@ -104,8 +59,8 @@ func TestBackup(t *testing.T) {
 // TestBackupOfDamagedFile reads backups that were changed, cut off, or are for somebody else.
 func TestBackupOfDamagedFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
-		write, read := backupKeys(t)
+		m, a := enginetest.Running(t, "quickstart")
+		write, read := enginetest.BackupKeys(t)
 		file := filepath.Join(t.TempDir(), "demo.backup")
 		_, err := enginetest.Waiting(m, a.Process(), plan.NodesJoined).Backup(t.Context(), file, write)
 		require.NoError(t, err)
@@ -121,7 +76,7 @@ func TestBackupOfDamagedFile(t *testing.T) {
 			require.Error(t, damaged(func(b []byte) []byte { return b[:n] }), n)
 			require.Error(t, damaged(func(b []byte) []byte { b[n] ^= 1; return b }), n)
 		}
-		_, other := backupKeys(t)
+		_, other := enginetest.BackupKeys(t)
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 		_, err = run.ReadBackup(t.Context(), file, other, nil)
 		require.ErrorContains(t, err, "decrypt")
@@ -134,8 +89,8 @@ func TestBackupOfDamagedFile(t *testing.T) {
 // process that is killed leaves none.
 func TestBackupFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
-		write, read := backupKeys(t)
+		m, a := enginetest.Running(t, "quickstart")
+		write, read := enginetest.BackupKeys(t)
 		for _, fault := range []awssim.Fault{awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Cut, awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter} {
 			for at := 1; ; at++ {
 				p := a.Process()
@@ -170,7 +125,7 @@ func TestBackupFails(t *testing.T) {
 func TestBackupRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, "eks.yaml", nil)
-		write, _ := backupKeys(t)
+		write, _ := enginetest.BackupKeys(t)
 		_, err := enginetest.Open(m, enginetest.Account(m, enginetest.Lag).Process()).Backup(t.Context(), filepath.Join(t.TempDir(), "x"), write)
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "AWS runs the etcd of an EKS cluster")

@@ -13,9 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 const (
@@ -120,46 +118,6 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			c.try(t)
 		})
 	}
-}
-
-// A read that is denied is told once, and stops nothing.
-func TestDeniedLookups(t *testing.T) {
-	m := enginetest.Rewritten(t, enginetest.Quickstart, disk, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '"+keyARN+"'}\n")
-	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, m)
-		var told []string
-		p := enginetest.Refusing(a, "KMS", "DescribeKey", awssim.Denied)
-		c := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }})
-		_, err := c.Apply(t.Context(), cluster.Options{})
-		require.NoError(t, err)
-		require.Len(t, told, 1, "%q", told)
-		assert.Regexp(t, `AWS cannot be asked whether it accepts this: .*DescribeKey`, told[0])
-	})
-}
-
-// The key for the keys of the cluster is looked up before the first write, and its absence of an effect is told.
-func TestKeyOfTheRun(t *testing.T) {
-	m := enginetest.LoadQuick(t, enginetest.Quickstart)
-	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, m)
-		with := func(key string) (told []string, err error) {
-			p := a.Process()
-			_, err = run.Open(m, cluster.Target{
-				Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), KMSKey: key, Warn: func(s string) { told = append(told, s) },
-			}).Apply(t.Context(), cluster.Options{})
-			return told, err
-		}
-		before := a.Detailed()
-		_, err := with("alias/nope")
-		require.ErrorContains(t, err, "--kms-key: the KMS key alias/nope does not exist in this account and region")
-		require.Equal(t, before, a.Detailed())
-		enginetest.MustApply(t, m, a)
-		enginetest.AddKey(a, "alias/clusters")
-		told, err := with("alias/clusters")
-		require.NoError(t, err)
-		require.Len(t, told, 1)
-		assert.Contains(t, told[0], "--kms-key has no effect on the keys of the cluster, which are stored already, encrypted with alias/aws/ssm")
-	})
 }
 
 // existing is an example in an existing VPC whose content is changed first.

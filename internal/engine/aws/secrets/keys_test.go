@@ -45,35 +45,6 @@ func TestKMSKey(t *testing.T) {
 	})
 }
 
-// A role that can read all parameters of the account can read the keys of the cluster,
-// unless they have a key of their own. The user is told before they are stored.
-func TestMachinesCanReadKeys(t *testing.T) {
-	m := enginetest.LoadQuick(t, "quickstart.yaml")
-	for key, policies := range map[string][]string{
-		"": {"machines with the role nodes.cluster-api-provider-aws.sigs.k8s.io can read the keys of the cluster in SSM Parameter Store, because of AmazonSSMManagedInstanceCore: " +
-			"encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter/clusterawsadm/quickstart/*"},
-		"alias/clusters": nil,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Account(m, enginetest.Lag)
-			enginetest.AddKey(a, "alias/clusters")
-			a.Edit(func(s *awssim.State) {
-				r := s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"]
-				r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
-			})
-			var warned []string
-			c := run.Open(m, cluster.Target{Config: a.Config(), KMSKey: key, Warn: func(s string) { warned = append(warned, s) }})
-			_, err := c.Apply(t.Context(), cluster.Options{})
-			require.NoError(t, err)
-			require.Equal(t, policies, warned)
-			_, err = c.Apply(t.Context(), cluster.Options{})
-			require.NoError(t, err)
-			require.Equal(t, policies, warned, "told again")
-			enginetest.MustDelete(t, m, a)
-		})
-	}
-}
-
 // A certificate authority may have a chain that is longer than a standard parameter.
 func TestLongCertificates(t *testing.T) {
 	m := enginetest.LoadQuick(t, "quickstart.yaml")

@@ -1,4 +1,4 @@
-package backup_test
+package run_test
 
 import (
 	"os"
@@ -35,16 +35,16 @@ func restores(m *manifest.Cluster, p *awssim.Process, r *cluster.Restore) *run.C
 // backedUp creates a cluster with an object, backs it up, changes the object, and creates a bucket.
 func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *cluster.Restore) {
 	t.Helper()
-	m, a := running(t, example)
+	m, a := enginetest.Running(t, example)
 	enginetest.AddNetwork(a)
 	time.Sleep(time.Minute) // the cloud controller manager sets the provider IDs
 	enginetest.Inside(a, func(c *kubesim.Cluster) { c.Settle(time.Now()) })
-	addSettings(a, "before")
-	write, read := backupKeys(t)
+	enginetest.AddSettings(a, "before")
+	write, read := enginetest.BackupKeys(t)
 	file := filepath.Join(t.TempDir(), "demo.backup")
 	_, err := enginetest.Waiting(m, a.Process(), plan.NodesJoined).Backup(t.Context(), file, write)
 	require.NoError(t, err)
-	addSettings(a, "after")
+	enginetest.AddSettings(a, "after")
 	in := &awss3.CreateBucketInput{Bucket: aws.String(staging)}
 	if m.Region != "us-east-1" {
 		t.Fatal("the region of the example needs a location constraint")
@@ -193,14 +193,14 @@ func TestRestoreElsewhere(t *testing.T) {
 	})
 }
 
-// TestRestoreKilled kills a restore at each of its calls. Until then, no second run is needed; after
+// TestRestoreKilled kills a restore at each of its calls, or at some. Until then, no second run is needed; after
 // it, a run without --restore continues, or says that it needs the file. There is never an empty
 // cluster.
 func TestRestoreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, first, backup := backedUp(t, "quickstart")
 		loseControlPlane(t, first)
-		for at := 1; ; at++ {
+		for at := enginetest.First(1, 0); ; at += enginetest.Stride(1) {
 			a, err := first.After(0)
 			require.NoError(t, err)
 			p := a.Process()
@@ -249,7 +249,7 @@ func TestRestoreRefuses(t *testing.T) {
 		loseControlPlane(t, a)
 		for why, change := range map[string]func(*manifest.Cluster, *cluster.Restore){
 			"name an existing bucket":                func(_ *manifest.Cluster, r *cluster.Restore) { r.Bucket = "" },
-			"decrypt":                                func(_ *manifest.Cluster, r *cluster.Restore) { _, r.Keys = backupKeys(t) },
+			"decrypt":                                func(_ *manifest.Cluster, r *cluster.Restore) { _, r.Keys = enginetest.BackupKeys(t) },
 			"restore with the version of the backup": func(m *manifest.Cluster, _ *cluster.Restore) { m.ControlPlane.Object.Spec.Version = "v1.36.0" },
 			"which does not start with it": func(m *manifest.Cluster, _ *cluster.Restore) {
 				m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local.ImageTag = "3.4.13-0"

@@ -1,4 +1,4 @@
-package backup_test
+package run_test
 
 import (
 	"errors"
@@ -45,13 +45,13 @@ func target(p *awssim.Process) *cluster.Target { return &cluster.Target{Config: 
 // backup is never overwritten.
 func TestBackupInS3(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
+		m, a := enginetest.Running(t, "quickstart")
 		enginetest.AddNetwork(a)
-		addSettings(a, "before")
+		enginetest.AddSettings(a, "before")
 		addBucket(t, a, "near", "us-east-1")
 		addBucket(t, a, "far", "eu-central-1")
 		addBucket(t, a, staging, "us-east-1")
-		write, read := backupKeys(t)
+		write, read := enginetest.BackupKeys(t)
 		for _, to := range []string{"s3://near/demo.backup", "s3://far/backups/demo.backup"} {
 			info, err := named(m.Name, a.Process()).Backup(t.Context(), to, write)
 			require.NoError(t, err, to)
@@ -80,7 +80,7 @@ func TestBackupInS3(t *testing.T) {
 		_, err = run.ReadBackup(t.Context(), "s3://far/other", read, target(a.Process()))
 		require.ErrorContains(t, err, "s3://far/other does not exist")
 
-		addSettings(a, "after")
+		enginetest.AddSettings(a, "after")
 		loseControlPlane(t, a)
 		_, err = restores(
 			m,
@@ -96,7 +96,7 @@ func TestBackupInS3(t *testing.T) {
 // repeated, and one whose answer is lost does not take its own object for somebody else's.
 func TestBackupInS3Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
+		m, a := enginetest.Running(t, "quickstart")
 		addBucket(t, a, "far", "eu-central-1")
 		a.Edit(func(s *awssim.State) { s.KMS.Keys[keyARN] = &awssim.Key{} })
 		write := cluster.BackupKeys{KMS: []string{keyARN}}
@@ -157,9 +157,9 @@ func addKeys(a *awssim.AWS) {
 // TestBackupWithKMS encrypts backups with keys of KMS, and restores one without naming the key.
 func TestBackupWithKMS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
+		m, a := enginetest.Running(t, "quickstart")
 		enginetest.AddNetwork(a)
-		addSettings(a, "before")
+		enginetest.AddSettings(a, "before")
 		addBucket(t, a, staging, "us-east-1")
 		addKeys(a)
 		file := filepath.Join(t.TempDir(), "demo.backup")
@@ -179,7 +179,7 @@ func TestBackupWithKMS(t *testing.T) {
 		a.Edit(func(s *awssim.State) { s.KMS.Keys[keyARN].State = kmstypes.KeyStateDisabled })
 		require.NoError(t, verify(), "one of two keys is enough")
 
-		addSettings(a, "after")
+		enginetest.AddSettings(a, "after")
 		loseControlPlane(t, a)
 		restore := &cluster.Restore{File: file, Bucket: staging}
 		for why, change := range map[string]func(*awssim.Key){
@@ -217,7 +217,7 @@ func requireNothingDone(t *testing.T, a *awssim.AWS, n int) {
 // TestBackupWithWrongKMSKey refuses keys that cannot encrypt, before a snapshot is taken.
 func TestBackupWithWrongKMSKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "quickstart")
+		m, a := enginetest.Running(t, "quickstart")
 		for key, want := range map[string]struct {
 			why    string
 			change func(*awssim.Key)
@@ -257,10 +257,10 @@ func TestBackupWithWrongKMSKey(t *testing.T) {
 // is launched, and no backup is made for other changes. If it fails, nothing is changed.
 func TestBackupFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "three-zones")
+		m, a := enginetest.Running(t, "three-zones")
 		enginetest.AddNetwork(a)
 		addBucket(t, a, "far", "eu-central-1")
-		write, _ := backupKeys(t)
+		write, _ := enginetest.BackupKeys(t)
 		p := a.Process()
 		with := func(to string) *run.Cluster {
 			return run.Open(m, cluster.Target{
@@ -287,17 +287,17 @@ func TestBackupFirst(t *testing.T) {
 		require.ErrorContains(t, err, "backup: bucket nowhere does not exist")
 		requireNothingDone(t, a, n)
 
-		loseMembers(a, 0)
+		enginetest.LoseMembers(a, 0)
 		_, err = with("s3://far/first").Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "backup, before the first change")
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		requireNothingDone(t, a, n)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		m, a := running(t, "three-zones")
+		m, a := enginetest.Running(t, "three-zones")
 		enginetest.AddNetwork(a)
 		addBucket(t, a, "far", "eu-central-1")
-		write, read := backupKeys(t)
+		write, read := enginetest.BackupKeys(t)
 		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 		n, p := len(a.Calls()), a.Process()
 		_, err := run.Open(m, cluster.Target{

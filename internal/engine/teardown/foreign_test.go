@@ -176,6 +176,34 @@ func TestForeignResourcesRefuseADeletion(t *testing.T) {
 	}
 }
 
+// The command that restores the tags of a resource names it only if it is the one that is missing: of two subnets without tags, it is not known which
+// is which.
+func TestCommandThatRestoresTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.Quickstart)
+		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.MustApply(t, m, a)
+		untag := func(resource string) {
+			a.Edit(func(s *awssim.State) {
+				for _, x := range s.EC2.Subnets {
+					if x.Tags["clusterawsadm/resource"] == resource {
+						clear(x.Tags)
+					}
+				}
+			})
+			time.Sleep(2 * enginetest.Lag)
+		}
+		const names = "Key=clusterawsadm/resource,Value=subnet/"
+		untag("subnet/private/us-east-1a")
+		_, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, names+"private/us-east-1a")
+		untag("subnet/public/us-east-1a")
+		_, err = enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "restore its tags")
+		require.NotContains(t, err.Error(), names)
+	})
+}
+
 // In an existing VPC, only what uses the security groups of the cluster prevents its
 // deletion.
 func TestForeignResourcesInAnExistingVPC(t *testing.T) {

@@ -1,4 +1,4 @@
-package run_test
+package secrets_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package run_test
+package s3_test
 
 import (
 	"testing"
@@ -23,17 +23,5 @@ func TestRenamedBucket(t *testing.T) {
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "the cluster has the bucket "+name+", which S3 does not rename")
 		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
-	})
-}
-
-// An attribute of a Classic Load Balancer can be turned off, too: the SDK sends false.
-func TestCrossZoneOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.LoadQuick(t, "classic-elb.yaml")
-		a := enginetest.Prepared(t, m)
-		enginetest.MustApply(t, m, a)
-		off := enginetest.Rewritten(t, "classic-elb.yaml", "crossZoneLoadBalancing: true", "crossZoneLoadBalancing: false")
-		enginetest.MustApply(t, off, a)
-		enginetest.RequireNoChange(t, off, a)
 	})
 }

@@ -219,7 +219,8 @@ func TestUnfitThings(t *testing.T) {
 			`tenancy dedicated: the placement group racks has 7 partitions, and with Dedicated Instances it has at most 2`,
 		},
 		"a burstable type in a VPC of dedicated machines": {
-			"byo-vpc.yaml", []string{instance, strings.Replace(instance, "t3.large", "t3a.large", 1)},
+			"byo-vpc.yaml",
+			[]string{instance, strings.Replace(instance, "t3.large", "t3a.large", 1)},
 			func(s *awssim.State) { s.EC2.VPCs[companyVPC].Tenancy = "dedicated" },
 			`instanceType\): instanceType t3a.large: the VPC ` + companyVPC + ` has the tenancy dedicated, and t3a instances cannot be Dedicated Instances`,
 		},
@@ -227,20 +228,24 @@ func TestUnfitThings(t *testing.T) {
 			"byo-vpc.yaml", []string{instance, instance}, func(s *awssim.State) { s.EC2.VPCs[companyVPC].Tenancy = "dedicated" }, "",
 		},
 		"nothing but reservations, and none": {
-			enginetest.Quickstart, []string{instance, "      capacityReservationPreference: CapacityReservationsOnly\n" + instance},
+			enginetest.Quickstart,
+			[]string{instance, "      capacityReservationPreference: CapacityReservationsOnly\n" + instance},
 			func(s *awssim.State) {
 				s.EC2.Reservations = map[string]*awssim.Reservation{"cr-1": {Type: "m5.large"}, "cr-2": {Type: "t3.large", Zone: "us-east-1f"}}
 			},
 			`capacityReservationPreference\): capacityReservationPreference CapacityReservationsOnly: this account has no active capacity reservation for t3.large in us-east-1\w`,
 		},
 		"nothing but reservations": {
-			enginetest.Quickstart, []string{instance, "      capacityReservationPreference: CapacityReservationsOnly\n" + instance},
+			enginetest.Quickstart,
+			[]string{instance, "      capacityReservationPreference: CapacityReservationsOnly\n" + instance},
 			func(s *awssim.State) {
 				s.EC2.Reservations = map[string]*awssim.Reservation{"cr-1": {Type: "t3.large"}}
 			}, "",
 		},
 		"a volume that Wavelength Zones do not have": {
-			"wavelength.yaml", []string{"type: gp2 #", "type: gp3 #"}, nil,
+			"wavelength.yaml",
+			[]string{"type: gp2 #", "type: gp3 #"},
+			nil,
 			`^wavelength.yaml:\d+ AWSMachineTemplate/\S+ spec.template.spec.rootVolume.type: Wavelength Zones have no volumes of the type gp3: use gp2`,
 		},
 		"a NAT gateway without a way out": {

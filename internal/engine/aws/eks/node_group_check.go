@@ -24,7 +24,9 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkAbsent, g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation, g.checkTenancy} {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){
+		g.checkAbsent, g.checkRelease, g.checkKey, g.checkSubnets, g.checkReservation, g.checkTenancy,
+	} {
 		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}

@@ -1,6 +1,9 @@
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Annotations of this program, for settings that CAPA's types have no field for.
 const (
@@ -80,6 +83,9 @@ func (o *Entry) Annotation(name string) (value string, set bool) {
 // AnnotationProblem returns a problem of the value of an annotation of this program.
 func (o *Entry) AnnotationProblem(name, what, fix string) Problem {
 	value, _ := o.Annotation(name)
+	if strings.Contains(strings.TrimSpace(value), "\n") { // a list
+		return o.ProblemOf(OwnAnnotations+name, fmt.Sprintf("the annotation %s%s: %s", OwnAnnotations, name, what), fix)
+	}
 	return o.ProblemOf(OwnAnnotations+name, fmt.Sprintf("the annotation %s%s is %q: %s", OwnAnnotations, name, value, what), fix)
 }
 

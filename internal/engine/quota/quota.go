@@ -176,8 +176,12 @@ func (r *Report) add(region string, d *demand) {
 
 // exceeded is the reason why a run is refused.
 func exceeded(region string, l plan.Quota, needed int, purpose string) error {
+	fix := "delete some, or request a higher quota"
+	if l.Used == 0 {
+		fix = "reduce them in the manifest, or request a higher quota"
+	}
 	return fmt.Errorf(
-		"the plan needs %d %s%s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s %s)",
+		"the plan needs %d %s%s, but %s allows %d and %d are in use: "+fix+" (%s %s)",
 		needed,
 		l.Name,
 		purpose,

@@ -98,11 +98,11 @@ func TestQuotaIsExceeded(t *testing.T) {
 		},
 		"addresses": {
 			"quickstart", func(s *awssim.State) { s.EC2.Limits.Addresses = 2 },
-			"the plan needs 3 elastic IP addresses, but us-east-1 allows 2 and 0 are in use: delete some, or request a higher quota (ec2 L-0263D0A3)",
+			"the plan needs 3 elastic IP addresses, but us-east-1 allows 2 and 0 are in use: reduce them in the manifest, or request a higher quota (ec2 L-0263D0A3)",
 		},
 		"rules": {
 			"quickstart", func(s *awssim.State) { s.EC2.Limits.RulesPerGroup = 8 },
-			"the plan needs 9 inbound rules in security-group/controlplane, but us-east-1 allows 8 and 0 are in use: delete some, or request a higher quota (vpc L-0EA8095F)",
+			"the plan needs 9 inbound rules in security-group/controlplane, but us-east-1 allows 8 and 0 are in use: reduce them in the manifest, or request a higher quota (vpc L-0EA8095F)",
 		},
 		"network load balancers": {"quickstart", func(s *awssim.State) {
 			s.ELB.Limits.Network = 1
@@ -122,7 +122,7 @@ func TestQuotaIsExceeded(t *testing.T) {
 		}, "the plan needs 1 EventBridge rules, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (events L-244521F2)"},
 		"control plane": {
 			"three-zones", func(s *awssim.State) { s.EC2.Limits.VCPUs = 5 },
-			"the plan needs 6 vCPUs of Standard instances for the control plane, but us-east-1 allows 5 and 0 are in use: delete some, or request a higher quota (ec2 L-1216C47A)",
+			"the plan needs 6 vCPUs of Standard instances for the control plane, but us-east-1 allows 5 and 0 are in use: reduce them in the manifest, or request a higher quota (ec2 L-1216C47A)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestQuotaForNoWorkers(t *testing.T) {
 				s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 0
 			},
 			"the plan needs 12 vCPUs of G and VT instances for machine/three-zones-md-0, of which none would run, but us-east-1 allows 0 and 0 are in use: " +
-				"delete some, or request a higher quota (ec2 L-DB2E81BA)",
+				"reduce them in the manifest, or request a higher quota (ec2 L-DB2E81BA)",
 		},
 		"flatcar-pool": {
 			func(_ *manifest.Cluster, s *awssim.State) { s.EC2.Limits.VCPUs = 3 },

@@ -207,6 +207,11 @@ func (s *Schema) InList(path string) bool {
 	return !strings.HasSuffix(path, "]") && s.TypeOf(parentOf(path)) == "array"
 }
 
+// InScalar reports whether a path names a field of a mapping that stands where the schema has a text, a number, or true or false.
+func (s *Schema) InScalar(path string) bool {
+	return slices.Contains([]string{"string", "integer", "number", "boolean"}, s.TypeOf(parentOf(path)))
+}
+
 // parentOf returns the path of the value that has the field at a path.
 func parentOf(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]

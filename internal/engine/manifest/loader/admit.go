@@ -126,10 +126,25 @@ func (l *loader) textOnly(o *manifest.Entry, path string) {
 func (l *loader) textIn(o *manifest.Entry, m map[string]any, path, name string) bool {
 	_, is := m[name].(string)
 	if !is {
-		l.fail(o.Problem(yamldoc.Join(path, name), fmt.Sprintf("must be a string, not %s", typeName(m[name])), "put the value in quotes"))
+		l.fail(o.Problem(yamldoc.Join(path, name), fmt.Sprintf("must be a string, not %s", typeName(m[name])), textFix(m[name])))
+		switch m[name].(type) {
+		case nil, map[string]any, []any: // what is wrong with such a text follows
+			l.invalid[o] = append(l.invalid[o], yamldoc.Join(path, name))
+		}
 		m[name] = fmt.Sprint(m[name])
 	}
 	return is
+}
+
+// textFix is the advice for a value that is no text.
+func textFix(v any) string {
+	switch v.(type) {
+	case nil:
+		return `write "" for an empty text, or remove it`
+	case map[string]any, []any:
+		return "write a text"
+	}
+	return "put the value in quotes"
 }
 
 func typeName(v any) string {
@@ -151,11 +166,19 @@ func typeName(v any) string {
 	}
 }
 
+// commandOf returns the path of the command that has a field; "" if none has it.
+func commandOf(path string) string {
+	if m := regex.Of(`(?i)^(.*commands?\[\d+\])\.`).FindStringSubmatch(path); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
-	if m := regex.Of(`(?i)^(.*commands?\[\d+\])\.`).FindStringSubmatch(path); m != nil { // a command that YAML reads as a mapping
+	if command := commandOf(path); command != "" { // that YAML reads as a mapping
 		p := o.Problem("", "must be of type string, not object", notAText)
-		p.Path, p.Position = m[1], o.Position(m[1])
+		p.Path, p.Position = command, o.Position(command)
 		l.fail(p)
 		return
 	}
@@ -243,7 +266,7 @@ func (l *loader) isMisnamed(o *manifest.Entry, path string) bool {
 // where the schema has a list: the wrong type is reported instead.
 func (l *loader) prune(o *manifest.Entry, s *crd.Schema) {
 	for _, path := range s.Prune(o.Value, true) {
-		if !s.InList(path) {
+		if !s.InList(path) && (!s.InScalar(path) || commandOf(path) != "") {
 			l.unknown(o, path, s.Siblings(path))
 		}
 	}

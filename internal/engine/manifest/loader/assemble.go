@@ -143,6 +143,9 @@ func (l *loader) useInfrastructure(o *manifest.Entry, infra *infrav1.AWSCluster)
 	_, l.cluster.External = infra.Annotations[clusterv1.ManagedByAnnotation]
 	l.cluster.SetRegion(cmp.Or(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
+		if slices.Contains(l.invalid[o], "spec.region") { // it is set, and is no text
+			return
+		}
 		l.fail(o.Problem("spec.region", "no region is set", "set it, or use --region"))
 	}
 	l.cluster.FlowLogs = l.flowLogs(o)

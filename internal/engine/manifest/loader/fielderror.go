@@ -75,6 +75,9 @@ func (l *loader) fits(o *manifest.Entry, e *field.Error) string {
 func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
 	e = ofField(e)
 	what, fix := describe(e)
+	if e.Type == field.ErrorTypeTypeInvalid {
+		what, fix = wrongType(e, lowerFirst(plainRule(withoutPath(e.Detail))), o.ValueAt(e.Field))
+	}
 	p := o.Problem(e.Field, what, fix)
 	if at, ok := o.Lines[p.Path+"."+entryOf(o.ValueAt(p.Path), e.BadValue)]; ok {
 		p.Position = at
@@ -117,8 +120,6 @@ func describe(e *field.Error) (what, fix string) {
 		return cmp.Or(detail, "must not be set"), "remove or change it"
 	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
 		return cmp.Or(detail, "is too long"), "shorten it"
-	case field.ErrorTypeTypeInvalid:
-		return wrongType(e, detail)
 	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	default:
@@ -142,15 +143,38 @@ func notSupported(e *field.Error) (what, fix string) {
 }
 
 // wrongType describes a value whose type differs from that in the schema.
-func wrongType(e *field.Error, detail string) (what, fix string) {
-	m := regex.Of(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
+func wrongType(e *field.Error, detail string, value any) (what, fix string) {
+	m := regex.Of(`must be of type ([\w,]+): "([\w-]*)"`).FindStringSubmatch(detail)
 	if m == nil {
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	}
-	if bits, whole := strings.CutPrefix(m[1], "int"); whole && m[2] == "float64" {
-		return tooLong(bits), "change the value"
+	wanted, have := m[1], cmp.Or(m[2], schemaType(value))
+	if bits, whole := strings.CutPrefix(wanted, "int"); whole && regex.Of(`^\d+$`).MatchString(bits) {
+		if have == "float64" || have == "number" {
+			return tooLong(bits), "change the value"
+		}
+		wanted = "integer"
 	}
-	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
+	return fmt.Sprintf("must be of type %s, not %s", wanted, have), typeFix(wanted, have, value)
+}
+
+// schemaType returns the type of a value as schemas name it.
+func schemaType(value any) string {
+	switch value.(type) {
+	case bool:
+		return "boolean"
+	case int64, int:
+		return "integer"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
 }
 
 // tooLong says that a number has a fraction, or more than that many bits.
@@ -183,15 +207,22 @@ func plainRule(detail string) string {
 }
 
 // typeFix returns the fix for a value of the wrong type.
-func typeFix(wanted, have string) string {
-	scalars := []string{"integer", "number", "boolean"}
+func typeFix(wanted, have string, value any) string {
+	text, _ := value.(string)
+	text = strings.TrimSpace(text)
+	scalars := map[string]string{"integer": "a whole number, such as 3", "number": "a number, such as 1.5", "boolean": "true or false"}
+	isNumber := regex.Of(`^-?\d+(\.\d+)?$`).MatchString(text)
 	switch {
 	case wanted == "string" && have == "object":
 		return notAText
-	case wanted == "string" && slices.Contains(scalars, have):
+	case wanted == "string" && have == "array":
+		return "write a text, without [ ] and -"
+	case wanted == "string" && scalars[have] != "":
 		return "put the value in quotes"
-	case have == "string" && slices.Contains(scalars, wanted):
-		return "write " + map[string]string{"integer": "a whole number", "number": "a number", "boolean": "true or false"}[wanted] + ", without quotes"
+	case wanted == "integer" && isNumber && !strings.Contains(text, "."), wanted == "number" && isNumber, wanted == "boolean" && isBoolean(text):
+		return fmt.Sprintf("write %s, without quotes", text)
+	case scalars[wanted] != "":
+		return "write " + scalars[wanted]
 	case wanted == "array":
 		return "write a list"
 	case wanted == "object":
@@ -202,6 +233,8 @@ func typeFix(wanted, have string) string {
 		return "change the value"
 	}
 }
+
+func isBoolean(text string) bool { return text == "true" || text == "false" }
 
 // notAText is the advice for a text that YAML reads as a mapping, such as a command with "key: value".
 const notAText = "put the text in quotes: it contains ': ', with which YAML begins a mapping"

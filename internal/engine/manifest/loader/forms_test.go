@@ -560,3 +560,40 @@ func TestInvalidValuesHaveOneProblem(t *testing.T) {
 		assert.Len(t, invalid.Problems, 1, "%s: %v", name, err)
 	}
 }
+
+// A value of the wrong type is one problem, whose fix is about what is written.
+func TestWrongTypes(t *testing.T) {
+	const number, truth, list, mapping, text = "  replicas: 1\n", "  bastion: {enabled: %}\n", "  bastion: {allowedCIDRBlocks: %}\n", "  additionalTags: %\n", "  region: us-east-1\n"
+	for _, tt := range []struct{ at, value, want string }{
+		{number, "one", "must be of type integer, not string — write a whole number, such as 3"},
+		{number, `"3"`, "must be of type integer, not string — write 3, without quotes"},
+		{number, "!!str 3", "must be of type integer, not string — write 3, without quotes"},
+		{number, "true", "must be of type integer, not boolean — write a whole number, such as 3"},
+		{number, "[1]", "must be of type integer, not array — write a whole number, such as 3"},
+		{number, "{a: 1}", "must be of type integer, not object — write a whole number, such as 3"},
+		{number, "1.5", "must be a whole number of at most 32 bits"},
+		{truth, "1", "must be of type boolean, not integer — write true or false"},
+		{truth, "tru", "must be of type boolean, not string — write true or false"},
+		{truth, `"false"`, "must be of type boolean, not string — write false, without quotes"},
+		{truth, "{}", "must be of type boolean, not object — write true or false"},
+		{list, "10.0.0.0/8", "must be of type array, not string — write a list"},
+		{mapping, "[a]", "must be of type object, not array — write a mapping"},
+		{mapping, "{a: {b: c}}", "spec.additionalTags.a: must be of type string, not object — put the text in quotes"},
+		{text, "7", "must be of type string, not integer — put the value in quotes"},
+		{text, "[us-east-1]", "must be of type string, not array — write a text, without [ ] and -"},
+		{text, "{a: b}", "must be of type string, not object — put the text in quotes"},
+	} {
+		given := strings.Replace(quickstart(t), text, text+strings.Replace(tt.at, "%", tt.value, 1), 1)
+		switch tt.at {
+		case number:
+			given = quickstart(t)
+			at := strings.LastIndex(given, number)
+			given = given[:at] + "  replicas: " + tt.value + "\n" + given[at+len(number):]
+		case text:
+			given = strings.Replace(quickstart(t), text, "  region: "+tt.value+"\n", 1)
+		}
+		_, err := manifests.Load(t, given, input.LoadOptions{})
+		require.ErrorContains(t, err, tt.want, tt.value)
+		assert.NotContains(t, err.Error(), "\n", "one problem")
+	}
+}

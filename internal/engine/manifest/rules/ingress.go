@@ -109,13 +109,13 @@ func (c *checks) checkRole(path string, role infrav1.SecurityGroupRole) {
 // have none.
 func (c *checks) checkPorts(path string, r infrav1.IngressRule) {
 	if !slices.Contains([]string{"-1", "4", "50", "58", "tcp", "udp", "icmp"}, string(r.Protocol)) { // those of CAPA
-		c.fail(
-			c.infra.Problem(
-				path+".protocol",
-				fmt.Sprintf("%q is not a protocol of rules", r.Protocol),
-				`use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`,
-			),
-		)
+		fix := `use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`
+		if name := map[string]string{"6": "tcp", "17": "udp", "1": "icmp"}[string(r.Protocol)]; name != "" { // numbers of IANA
+			fix = "write " + name
+		} else if name = strings.ToLower(string(r.Protocol)); name == "tcp" || name == "udp" || name == "icmp" {
+			fix = "write " + name
+		}
+		c.fail(c.infra.Problem(path+".protocol", fmt.Sprintf("%q is not a protocol of rules", r.Protocol), fix))
 		return
 	}
 	switch r.Protocol {

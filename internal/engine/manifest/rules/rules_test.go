@@ -102,7 +102,7 @@ func TestRules(t *testing.T) {
 		{
 			"type", quick,
 			[]string{"      rootVolume: {size: 40,", "      rootVolume: {size: '40',"},
-			`AWSMachineTemplate/quick-md-0 spec.template.spec.rootVolume.size: must be of type integer, not string — write a whole number, without quotes`,
+			`AWSMachineTemplate/quick-md-0 spec.template.spec.rootVolume.size: must be of type integer, not string — write 40, without quotes`,
 		},
 		{
 			"type of a text", quick,

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -62,11 +63,22 @@ func systemImages(config, version string) (proxy, dns kubesim.Object, err error)
 	var doc struct {
 		ImageRepository string
 		DNS             struct{ ImageRepository, ImageTag string }
+		Etcd            struct {
+			Local struct{ ImageRepository, ImageTag string }
+		}
 	}
 	if err := yaml.Unmarshal([]byte(config), &doc); err != nil {
 		return nil, nil, err
 	}
 	repository := cmp.Or(doc.DNS.ImageRepository, doc.ImageRepository)
+	// ImagePullCheck in cmd/kubeadm/app/preflight/checks.go: the tags of CoreDNS in registry.k8s.io begin with v, those of etcd end with a revision.
+	if tag := doc.DNS.ImageTag; repository == defaultRepository && tag != "" && tag[0] != 'v' {
+		return nil, nil, fmt.Errorf("[ERROR ImagePull]: failed to pull image %s/coredns/coredns:%s", repository, tag)
+	}
+	if etcd := doc.Etcd.Local; cmp.Or(etcd.ImageRepository, doc.ImageRepository) == defaultRepository && etcd.ImageTag != "" &&
+		!strings.Contains(etcd.ImageTag, "-") {
+		return nil, nil, fmt.Errorf("[ERROR ImagePull]: failed to pull image %s/etcd:%s", defaultRepository, etcd.ImageTag)
+	}
 	if repository == defaultRepository {
 		repository += "/coredns"
 	}

@@ -1,10 +1,12 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +105,29 @@ func (c *checks) checkClusterConfiguration(o *manifest.Entry, path string, confi
 func (c *checks) checkAbsolute(o *manifest.Entry, at, value string) {
 	if value != "" && !path.IsAbs(value) {
 		c.fail(o.Problem(at, fmt.Sprintf("%q is not an absolute path", value), "begin it with /"))
+	}
+}
+
+// checkImageTags refuses tags that the images of Kubernetes do not have in their registry, whose preflight check pulls them (ImagePullCheck in
+// cmd/kubeadm/app/preflight/checks.go of Kubernetes): those of CoreDNS begin with v, and those of etcd end with a revision, as DefaultEtcdVersion
+// and CoreDNSVersion in cmd/kubeadm/app/constants do. A configuration of containerd may name a mirror.
+func (c *checks) checkImageTags(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+	config := &spec.ClusterConfiguration
+	ignored := spec.InitConfiguration.NodeRegistration.IgnorePreflightErrors
+	if slices.Contains(ignored, "ImagePull") || slices.Contains(ignored, "all") ||
+		strings.Contains(fmt.Sprint(spec.Files, spec.PreKubeadmCommands, spec.BootCommands), "registry.k8s.io") {
+		return
+	}
+	const registry = "registry.k8s.io"
+	at := prefix + ".clusterConfiguration"
+	if tag := config.DNS.ImageTag; cmp.Or(config.DNS.ImageRepository, config.ImageRepository, registry) == registry && regex.Of(`^1\.\d+\.\d+$`).MatchString(tag) {
+		c.fail(o.Problem(at+".dns.imageTag", fmt.Sprintf("%s has no image of CoreDNS with the tag %s", registry, tag), "write v"+tag))
+	}
+	local := config.Etcd.Local
+	if tag := local.ImageTag; cmp.Or(local.ImageRepository, config.ImageRepository, registry) == registry && regex.Of(`^v?3\.\d+\.\d+$`).MatchString(tag) {
+		c.fail(o.Problem(
+			at+".etcd.local.imageTag", fmt.Sprintf("%s has no image of etcd with the tag %s", registry, tag), "write "+strings.TrimPrefix(tag, "v")+"-0",
+		))
 	}
 }
 

@@ -125,6 +125,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
 		c.checkMadeFiles(o, prefix, spec)
+		c.checkImageTags(o, prefix, spec)
 	}
 	if plane {
 		c.checkMountedFiles(o, prefix, spec, v)

@@ -25,8 +25,8 @@ func TestLaunchTemplateIsReadBack(t *testing.T) {
 			s.SSHKeyName, s.SpotMarketOptions = new("mine"), &infrav1.SpotMarketOptions{MaxPrice: new("0.9")}
 		},
 		"spot instances of any price": func(s *expinfrav1.AWSLaunchTemplate) { s.SpotMarketOptions = &infrav1.SpotMarketOptions{} },
-		"capacity reservations only": func(s *expinfrav1.AWSLaunchTemplate) {
-			s.CapacityReservationPreference = infrav1.CapacityReservationPreferenceOnly
+		"no capacity reservation": func(s *expinfrav1.AWSLaunchTemplate) {
+			s.CapacityReservationPreference = infrav1.CapacityReservationPreferenceNone
 		},
 		"metadata over IPv6": func(s *expinfrav1.AWSLaunchTemplate) {
 			s.InstanceMetadataOptions = &infrav1.InstanceMetadataOptions{

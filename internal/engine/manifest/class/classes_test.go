@@ -299,6 +299,22 @@ func TestClassRules(t *testing.T) {
 	}
 }
 
+// A class of workers that no topology uses may name templates that are not in the input. One that a topology uses may not.
+func TestUnusedClass(t *testing.T) {
+	text := manifests.Read(t, "../../../../configs/clusterclass.yaml")
+	const workers = "  workers:\n    machineDeployments:\n    - class: worker\n"
+	unused := strings.ReplaceAll(
+		text[strings.Index(text, workers)+len("  workers:\n    machineDeployments:\n"):strings.Index(text, "  variables:\n  - name: region\n")],
+		"name: self-managed",
+		"name: other",
+	)
+	unused = strings.Replace(unused, "class: worker", "class: unused", 1)
+	text = manifests.Edit(t, text, workers, "  workers:\n    machineDeployments:\n"+unused+"    - class: worker\n")
+	manifests.MustLoad(t, text, input.LoadOptions{})
+	_, err := manifests.Load(t, manifests.Edit(t, text, "      - class: worker\n", "      - class: unused\n"), input.LoadOptions{})
+	require.ErrorContains(t, err, "spec.workers.machineDeployments[0].bootstrap.templateRef.name: there is no KubeadmConfigTemplate/other")
+}
+
 // Health checks of the class and of the topology become MachineHealthChecks. That of the
 // topology replaces that of the class, or turns it off.
 func TestHealthChecksOfClasses(t *testing.T) {

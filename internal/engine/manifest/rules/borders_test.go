@@ -138,6 +138,11 @@ func TestBordersOfRules(t *testing.T) {
 			[]string{cluster, cluster + "      scheduler: {extraVolumes: [{name: kubeconfig, hostPath: /etc/a, mountPath: /etc/a}]}\n"},
 			"takes the place of kubeadm's volume kubeconfig",
 		},
+		{
+			"a variable as the name of a Node", quick,
+			[]string{registered + "        name: '{{ ds.meta_data.local_hostname }}'\n", registered + "        name: '$${OWN_NAME}'\n"},
+			"nothing replaces ${OWN_NAME}: no shell reads the configuration of kubeadm, and kubeadm refuses it as the name of a Node",
+		},
 		{"a short silence of Nodes", quick, []string{config, "        - {name: node-monitor-grace-period, value: 8s}\n" + config}, "Nodes are Unknown after 8s, and kubelets report every 10s"},
 		{
 			"a short silence of Nodes that report often", quick,

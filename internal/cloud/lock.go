@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,8 @@ type records interface {
 	write(ctx context.Context, h Holder) (version int64, err error)
 	// read returns a version of a record; its Run is "" if the store does not show it.
 	read(ctx context.Context, epoch int, version int64) (Holder, error)
+	// kept is how many versions before the last one read returns.
+	kept() int64
 	// remove deletes the record of an epoch, if it exists.
 	remove(ctx context.Context, epoch int) error
 	// transient reports whether a call that failed with err may succeed later. create and
@@ -133,6 +136,7 @@ type Lock struct {
 	before   *Holder   // the record of the epoch before; nil if there was none
 	earlier  []Holder  // the records of earlier runs that exist
 	last     written   // the last heartbeat
+	proven   written   // the last one at the last proof that the record was not deleted: see prove
 	checked  time.Time // when the last listing was requested that shows this run as the holder; zero before
 	unlisted time.Time // since when the record of this run is not listed; zero if it is
 	lost     bool
@@ -240,11 +244,11 @@ func (l *Lock) record(ctx context.Context, change func(*Holder)) error {
 	}
 	change(&l.self)
 	return l.repeat(ctx, func() error {
-		if err := l.renew(ctx); err != nil {
-			return err
+		if err := l.renew(ctx); err != nil || l.lost {
+			return cmp.Or(err, ErrLockLost)
 		}
-		if l.lost {
-			return ErrLockLost
+		if err := l.prove(ctx); err != nil || l.lost {
+			return cmp.Or(err, ErrLockLost)
 		}
 		return nil
 	})

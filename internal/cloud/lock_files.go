@@ -132,6 +132,8 @@ func (r *fileRecords) write(_ context.Context, h Holder) (version int64, err err
 	return rec.Version, r.put(rec, os.Rename)
 }
 
+func (*fileRecords) kept() int64 { return 1 }
+
 func (r *fileRecords) read(_ context.Context, epoch int, version int64) (h Holder, err error) {
 	rec, err := r.load(r.name(epoch))
 	switch {

@@ -12,28 +12,40 @@ import (
 // fails is tried again.
 func (l *Lock) sendHeartbeats(ctx context.Context) {
 	defer close(l.stopped)
-	for l.clock.Sleep(ctx, heartbeatInterval) == nil {
-		if errors.Is(l.check(ctx), ErrLockLost) {
+	wait := heartbeatInterval
+	for l.clock.Sleep(ctx, wait) == nil {
+		wait = heartbeatInterval // after a heartbeat that failed
+		err := l.keep(ctx, l.dueHeartbeat, func() {
+			if left := l.last.every - l.elapsed(l.last.sent); left > 0 {
+				wait = left
+			}
+		})
+		if errors.Is(err, ErrLockLost) {
 			return
 		}
 	}
 }
 
 // check returns ErrLockLost if another run has taken over the lock. It sends a heartbeat if
-// the last one is too old, and lists the records if both the last listing and the last heartbeat
-// are too old. It lists the records before a heartbeat that is late: the process may have been
-// suspended, and the record may belong to another run.
-func (l *Lock) check(ctx context.Context) error {
+// the last one is too old, and lists the records if the last listing is too old, and so is the last
+// heartbeat or nothing has been written since before it. It lists the records before a heartbeat
+// that is late: the process may have been suspended, and the record may belong to another run.
+func (l *Lock) check(ctx context.Context) error { return l.keep(ctx, l.due, func() {}) }
+
+// keep makes the calls that are due, one after the other, and then calls done. Nobody else uses the
+// lock meanwhile.
+func (l *Lock) keep(ctx context.Context, due func() func(context.Context) error, done func()) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	defer done()
 	ctx = unlocked(ctx)
 	err := l.repeat(ctx, func() error {
 		for !l.lost {
-			do := l.due()
+			do := due()
 			if do == nil {
 				return nil
 			}
@@ -49,16 +61,31 @@ func (l *Lock) check(ctx context.Context) error {
 	return err
 }
 
-// due returns the next call that shows whether this run still holds the lock; nil if no call is needed at this time.
+// due returns the next call that shows whether this run still holds the lock; nil if no call is needed before a write.
 func (l *Lock) due() func(context.Context) error {
-	old := l.expired(l.checked, checkValidity)
+	if do := l.dueHeartbeat(); do != nil {
+		return do
+	}
+	rested := l.proven.version < l.last.version // heartbeats have been sent since the last write
 	switch {
-	case old && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
+	case l.expired(l.checked, checkValidity) && (rested || l.expired(l.last.sent, checkValidity)):
 		return l.look
+	case rested:
+		return l.prove
+	}
+	return nil
+}
+
+// dueHeartbeat returns the next call for a heartbeat; nil if none is needed at this time.
+func (l *Lock) dueHeartbeat() func(context.Context) error {
+	late := l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)
+	switch {
+	case late && l.expired(l.checked, checkValidity):
+		return l.look
+	case l.last.version-l.proven.version >= l.records.kept():
+		return l.prove
 	case l.expired(l.last.sent, l.last.every) || !l.announced():
 		return l.renew
-	case old && l.expired(l.last.sent, checkValidity):
-		return l.look
 	}
 	return nil
 }
@@ -143,11 +170,26 @@ func (l *Lock) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mine, err := l.owns(ctx, w.version)
+	mine := w.version > l.last.version // or the record was deleted, and this heartbeat has created it again
+	if mine && w.version > l.last.version+1 {
+		mine, err = l.wrote(ctx, l.self.Epoch, l.last.version+1, w.version)
+	}
 	if err != nil {
 		return err
 	}
 	l.lost, l.last = !mine, w
+	return nil
+}
+
+// prove makes sure that no other run has deleted the record since the last proof. If a run has deleted the cluster, and
+// another one has created a record with the same epoch, the versions of this run's heartbeats may continue those of
+// that record. prove reads the version that was the last one at the last proof: it is this run's if the record is.
+func (l *Lock) prove(ctx context.Context) error {
+	h, err := l.read(ctx, l.self.Epoch, l.proven.version)
+	if err != nil {
+		return err
+	}
+	l.lost, l.proven = h.Run != l.self.Run || h.Beats != l.proven.beats, l.last
 	return nil
 }
 
@@ -169,19 +211,6 @@ func (l *Lock) next(epoch int) Holder {
 		h.After = l.before.version
 	}
 	return h
-}
-
-// owns reports whether the record is still the one of the last heartbeat, and this run has
-// written all versions of it since then. The answers to some writes may have been lost.
-func (l *Lock) owns(ctx context.Context, version int64) (bool, error) {
-	if version <= l.last.version {
-		return false, nil // the record was deleted, and this heartbeat has created it again
-	}
-	h, err := l.read(ctx, l.self.Epoch, l.last.version)
-	if err != nil || h.Run != l.self.Run || h.Beats != l.last.beats {
-		return false, err
-	}
-	return l.wrote(ctx, l.self.Epoch, l.last.version+1, version)
 }
 
 // wrote reports whether this run wrote all versions of a record from the first one up to

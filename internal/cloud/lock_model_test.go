@@ -71,6 +71,8 @@ func (s *parameters) read(_ context.Context, epoch int, version int64) (h Holder
 	return h, nil
 }
 
+func (*parameters) kept() int64 { return 3 }
+
 func (s *parameters) transient(error) bool { return false }
 
 func (s *parameters) remove(_ context.Context, epoch int) error {
@@ -111,6 +113,7 @@ type scenario struct {
 	second  Ending // how the second run ends
 	earlier bool   // a run has ended before
 	deletes bool   // the runs delete something
+	rests   bool   // the runs write nothing for some heartbeats after every third write
 }
 
 // play lets two runs use the lock, and then a third one, with the fates of the schedule. It
@@ -119,7 +122,7 @@ func (s scenario) play(t *testing.T, plan schedule) (choices []choice, events []
 	t.Helper()
 	clocks := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{began: time.Now(), clocks: clocks, store: s.store(t), deletes: s.deletes}
+		w := &world{began: time.Now(), clocks: clocks, store: s.store(t), deletes: s.deletes, rests: s.rests}
 		if s.shared {
 			w.shared = &machine{}
 		}
@@ -303,6 +306,23 @@ func TestLockModel(t *testing.T) {
 			sampled: sampledBy(211),
 			seen:    map[string]int{},
 			scenario: scenario{second: e, earlier: e.Nothing, store: func(*testing.T) func(*process) records {
+				s := &parameters{all: map[int]*parameter{}}
+				return func(*process) records { return s }
+			}},
+		}
+		x.explore(t, schedule{}, point{})
+		x.requireVariety(t)
+	})
+}
+
+// Runs that write nothing for some heartbeats prove only after them that they are in their own record.
+func TestLockModelOfRests(t *testing.T) {
+	endings(t, func(t *testing.T, e Ending) {
+		x := &explorer{
+			most:    2,
+			sampled: sampledBy(211),
+			seen:    map[string]int{},
+			scenario: scenario{second: e, rests: true, store: func(*testing.T) func(*process) records {
 				s := &parameters{all: map[int]*parameter{}}
 				return func(*process) records { return s }
 			}},

@@ -122,8 +122,10 @@ func (r *ssmRecords) write(ctx context.Context, h Holder) (version int64, err er
 	return r.put(ctx, h, true)
 }
 
-// read reads a version of a parameter. Parameter Store keeps the last 100 ("Working with
-// parameter versions" in the user guide).
+// kept is less than the 100 versions that Parameter Store keeps ("Working with parameter versions" in the user guide):
+// others may follow whose answers are lost.
+func (*ssmRecords) kept() int64 { return 20 }
+
 func (r *ssmRecords) read(ctx context.Context, epoch int, version int64) (h Holder, err error) {
 	out, err := r.c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(fmt.Sprintf("%s:%d", *r.name(epoch), version))})
 	if err != nil {

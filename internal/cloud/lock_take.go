@@ -182,6 +182,7 @@ func (l *Lock) create(ctx context.Context, began time.Time) (created bool, err e
 		return false, err
 	}
 	l.last = written{1, h.Beats, began, h.Late, h.interval()}
+	l.proven = l.last
 	return true, nil
 }
 

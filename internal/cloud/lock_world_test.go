@@ -57,6 +57,7 @@ const (
 	latency     = 40 * time.Millisecond
 	long        = 100 * time.Second // more than an expired lock takes to be taken over
 	short       = 20 * time.Second  // more than a heartbeat interval
+	rest        = 50 * time.Second  // three heartbeats
 	jump        = time.Hour
 	lossTimeout = time.Second // until a process notices that a connection is broken
 )
@@ -68,6 +69,7 @@ type world struct {
 	store   func(*process) records
 	shared  *machine // all processes are on this machine; nil if each one has its own
 	deletes bool     // the runs delete something after every second write
+	rests   bool     // the runs rest after every third write
 
 	background sync.WaitGroup // requests that arrive after their process has given up
 
@@ -437,6 +439,9 @@ func (p *process) hold(ctx context.Context, writes int, e Ending) {
 	p.world.log(p, acquires)
 	for n := range writes {
 		if p.world.deletes && n%2 == 1 && p.delete(ctx) != nil {
+			return
+		}
+		if p.world.rests && n%3 == 2 && p.Sleep(ctx, rest) != nil {
 			return
 		}
 		if p.Sleep(ctx, 6700*time.Millisecond) != nil {

@@ -24,7 +24,7 @@ const (
 
 // LookAgain looks once more for all resources that Delete has deleted, except for those to
 // skip, by the IDs, names and tags that they and the resources that they refer to had. It
-// returns those that do not exist, and those that still do.
+// returns those that do not exist, and those that still do. It leaves the snapshot of its last look.
 func (x *Executor) LookAgain(ctx context.Context, g *Graph, skip func(Resource) bool) (absent []Absence, left []Resource, err error) {
 	for _, n := range g.resources {
 		if n.recall() && !skip(n) {
@@ -36,13 +36,14 @@ func (x *Executor) LookAgain(ctx context.Context, g *Graph, skip func(Resource) 
 			n.forget()
 		}
 	}()
+	x.Cloud.Snapshot()
 	for look := 0; look < maxLooks && len(left) > 0; look++ {
 		if look > 0 {
 			if err := x.Cloud.Clock.Sleep(ctx, pauseBetweenLooks); err != nil {
 				return absent, left, err
 			}
+			x.Cloud.Snapshot()
 		}
-		x.Cloud.Snapshot()
 		there := make([]bool, len(left))
 		at := map[Resource]int{}
 		for i, n := range left {

@@ -33,7 +33,6 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 	for _, n := range still {
 		left = append(left, fmt.Sprintf("%s %s", n.ID(), n.CloudID()))
 	}
-	d.Cloud.Snapshot()
 	tagged, _, err := teardown.Search(cloud.InSnapshot(ctx), d.Cloud, d.Owner, nil, false)
 	if err != nil {
 		return fmt.Errorf("check after the deletion: %w", err)

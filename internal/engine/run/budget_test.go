@@ -30,10 +30,10 @@ func TestCallBudgets(t *testing.T) {
 			t.Logf("%s: %d calls %v", what, n, ops)
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
-		check("create", 146, func() { enginetest.MustApply(t, m, a) }) // of which 17 ask for quotas, permissions, names in use and who can read the keys
+		check("create", 137, func() { enginetest.MustApply(t, m, a) }) // of which 17 ask for quotas, permissions, names in use and who can read the keys
 		check("no-op", 28, func() { enginetest.MustApply(t, m, a) })
 		check("plan", 22, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
-		check("delete", 139, func() { enginetest.MustDelete(t, m, a) }) // of which 17 look again at the end, and 13 ask whether something is protected
+		check("delete", 130, func() { enginetest.MustDelete(t, m, a) }) // of which 17 look again at the end, and 13 ask whether something is protected
 	})
 }
 

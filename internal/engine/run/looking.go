@@ -193,8 +193,11 @@ func (l *Looking) warnOfLateMachines(ctx context.Context) {
 	if late == "" || l.Built.Joinable {
 		return
 	}
-	made, err := secrets.TokenCreated(cloud.ReadOnly(ctx), l.Cloud)
-	if age := l.Cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
+	keys, err := secrets.PKIParameters(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud)
+	if err != nil || keys.TokenCreated.IsZero() {
+		return
+	}
+	if age := l.Cloud.Clock.Since(keys.TokenCreated); age > topology.TokenTTL {
 		l.Warn("%s will be added, but the join token was created %s ago and is valid for %s: the machines will boot but not join; --wait=api creates a new token",
 			late, age.Round(time.Minute), topology.TokenTTL)
 	}

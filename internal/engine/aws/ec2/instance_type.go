@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,23 +49,14 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 }
 
 func describeTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
-	found := map[string]InstanceType{}
-	in := &ec2.DescribeInstanceTypesInput{
-		Filters: []types.Filter{cloud.Filter("instance-type", names...)},
-	} // a filter, because the call fails if InstanceTypes contains an unknown type
-	ctx = cloud.Listing(ctx)
-	for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
-		page, err := p.NextPage(ctx)
-		if cloud.Denied(err) {
-			return assumedTypes(names), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range page.InstanceTypes {
-			found[string(t.InstanceType)] = instanceType(t)
-		}
+	described, err := typesWithoutZones(ctx, c, names)
+	if cloud.Denied(err) {
+		return assumedTypes(names), nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	found := maps.Clone(described)
 	zones := map[string][]string{}
 	offered := &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone,
@@ -89,6 +81,28 @@ func describeTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 		found[name] = t
 	}
 	return found, nil
+}
+
+// typesWithoutZones describes instance types. AWS takes 200 values for a filter.
+func typesWithoutZones(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
+	names = slices.Sorted(slices.Values(names))
+	return cloud.Remember(ctx, c, "instance types without zones "+strings.Join(names, " "), func(ctx context.Context) (map[string]InstanceType, error) {
+		found := map[string]InstanceType{}
+		ctx = cloud.Listing(ctx)
+		for some := range slices.Chunk(names, 200) { // in a filter, because the call fails if InstanceTypes contains an unknown type
+			in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", some...)}}
+			for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
+				page, err := p.NextPage(ctx)
+				if err != nil {
+					return nil, err
+				}
+				for _, t := range page.InstanceTypes {
+					found[string(t.InstanceType)] = instanceType(t)
+				}
+			}
+		}
+		return found, nil
+	})
 }
 
 func instanceType(t types.InstanceTypeInfo) InstanceType {

@@ -215,25 +215,27 @@ func natGatewayZone(desired any) (n int, scope string) {
 // countNATGateways returns the number of NAT gateways of the region by zone. Gateways that
 // are being deleted count ("Amazon VPC quotas").
 func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
-	p := ec2.NewDescribeNatGatewaysPaginator(
-		c.EC2,
-		&ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}},
-	)
-	subnets, err := cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
-		for _, x := range o.NatGateways {
-			out = append(out, aws.ToString(x.SubnetId))
+	return cloud.Remember(ctx, c, "NAT gateways by zone", func(ctx context.Context) (map[string]int, error) {
+		p := ec2.NewDescribeNatGatewaysPaginator(
+			c.EC2,
+			&ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}},
+		)
+		subnets, err := cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+			for _, x := range o.NatGateways {
+				out = append(out, aws.ToString(x.SubnetId))
+			}
+			return out
+		})
+		if err != nil || len(subnets) == 0 {
+			return nil, err
 		}
-		return out
+		zones, err := zonesOfSubnets(ctx, c)
+		used := map[string]int{}
+		for _, s := range subnets {
+			used[zones[s]]++
+		}
+		return used, err
 	})
-	if err != nil || len(subnets) == 0 {
-		return nil, err
-	}
-	zones, err := zonesOfSubnets(ctx, c)
-	used := map[string]int{}
-	for _, s := range subnets {
-		used[zones[s]]++
-	}
-	return used, err
 }
 
 func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {

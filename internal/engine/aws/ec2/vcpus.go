@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -120,21 +119,12 @@ func Running(ctx context.Context, c *cloud.Clients) ([]Launch, error) {
 	})
 }
 
-// VCPUs returns the numbers of vCPUs of instance types. AWS takes 200 values for a filter.
+// VCPUs returns the numbers of vCPUs of instance types.
 func VCPUs(ctx context.Context, c *cloud.Clients, names map[string]bool) (map[string]int, error) {
+	described, err := typesWithoutZones(ctx, c, slices.Collect(maps.Keys(names)))
 	found := map[string]int{}
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), 200) {
-		p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", some...)}})
-		ctx := cloud.Listing(ctx)
-		for p.HasMorePages() {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range page.InstanceTypes {
-				found[string(t.InstanceType)] = int(instanceType(t).VCPUs)
-			}
-		}
+	for name, t := range described {
+		found[name] = int(t.VCPUs)
 	}
-	return found, nil
+	return found, err
 }

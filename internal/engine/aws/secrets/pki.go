@@ -325,19 +325,6 @@ func (p *PKI) findStored(ctx context.Context, c *cloud.Clients) (*PKIState, erro
 	return stored.state(c), nil
 }
 
-// TokenCreated returns when the bootstrap token was created; the zero time if there is
-// none.
-func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
-	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("pki", TokenName))})
-	if cloud.NotFound(err) {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return aws.ToTime(out.Parameter.LastModifiedDate), nil
-}
-
 // pkiKind declares the certificates and keys.
 func pkiKind() *kind.Kind {
 	return kind.Of(kind.Kind{

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/flatcar/ignition/config/v2_3/types"
-	"github.com/flatcar/ignition/config/validate"
 	"github.com/flatcar/ignition/config/validate/report"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
@@ -111,7 +110,7 @@ func (out *IgnitionConfig) add(field, in string, c ignConfig) {
 		return
 	}
 	var said []string
-	for _, e := range validate.ValidateWithoutSource(reflect.ValueOf(config)).Entries {
+	for _, e := range validateIgnition(reflect.ValueOf(config)) {
 		if e.Kind == report.EntryError && !slices.Contains(said, e.Message) {
 			said = append(said, e.Message)
 			out.Problems = append(out.Problems, IgnitionProblem{field, inText(in, e.Message)})

@@ -50,9 +50,12 @@ func TestIgnitionIsValidatedAsByIgnition(t *testing.T) {
 		  {"name": "h", "path": "/x", "mount": {"device": "/dev/sda", "format": "ext4", "label": "much longer than sixteen"}}]}}`,
 		`{"ignition": {"version": "2.3.0"}, "storage": {"files": [{"path": "etc/x", "mode": 99999, "contents": {"source": "x:y", "compression": "zip"}},
 		  {"filesystem": "root", "path": "/x", "append": true, "overwrite": true}],
-		  "directories": [{"path": "x", "mode": -1}], "links": [{"filesystem": "root", "path": "/l", "target": ""}, {"path": "l", "user": {"id": 1, "name": "u"}}]}}`,
-		`{"ignition": {"version": "2.3.0"}, "systemd": {"units": [{"name": "x", "contents": "[Unit"}, {"name": "y.service", "enable": true, "contents": "[Unit]\nA=b",
-		  "dropins": [{"name": "z", "contents": "="}]}]}, "networkd": {"units": [{"name": "n", "contents": "["}, {"name": "n.network", "dropins": [{"name": "d"}]}]}}`,
+		  "directories": [{"path": "x", "mode": -1}], "links": [{"filesystem": "root", "path": "/l", "target": ""},
+		  {"path": "l", "user": {"id": 1, "name": "u"}}]}}`,
+		`{"ignition": {"version": "2.3.0"}, "systemd": {"units": [{"name": "x", "contents": "[Unit"}, 
+		  {"name": "y.service", "enable": true, "contents": "[Unit]\nA=b",
+		  "dropins": [{"name": "z", "contents": "="}]}]}, "networkd": {"units": [{"name": "n", "contents": "["}, 
+		  {"name": "n.network", "dropins": [{"name": "d"}]}]}}`,
 		`{"ignition": {"version": "2.3.0"}, "passwd": {"users": [{"name": "u", "create": {}, "uid": 3}]}}`,
 	} {
 		var config types.Config

@@ -14,6 +14,7 @@ import (
 // Left is the stored boot data of a pool that is not in the manifest any more. The launch template of the pool still exists, and its user data says
 // where the boot data is.
 type Left struct {
+	Name     string                     // of the pool
 	Template string                     // name of the launch template
 	Bucket   *graph.Ref[s3.BucketState] // nil if the manifest has none
 	Pool     graph.Resource             // deleted first: its machines read the data

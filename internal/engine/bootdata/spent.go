@@ -79,6 +79,38 @@ func (d *Data) stored(ctx context.Context, c *cloud.Clients) (names []string, er
 	return nil, nil
 }
 
+// Lost implements ec2.Losable. A caller who may not read the data does not know.
+func (d *Data) Lost(ctx context.Context, c *cloud.Clients, userData []byte) (bool, error) {
+	parts := d.partsIn(userData)
+	if parts == 0 {
+		return false, nil
+	}
+	names, err := d.stored(ctx, c)
+	if cloud.Denied(err) {
+		return false, nil
+	}
+	return err == nil && len(names) < parts, err
+}
+
+// partsIn returns how many parts user data loads from where the data is stored; 0 if it does not lead there.
+func (d *Data) partsIn(userData []byte) int {
+	plain, err := boot.Decompress(userData)
+	if err != nil || d.Plain != nil {
+		return 0
+	}
+	if f, is := boot.FetchOf(plain); is {
+		if f.Backend == d.Backend && f.Prefix == boot.Prefix(d.Backend, d.Prefix, d.ID) {
+			return f.Chunks
+		}
+		return 0
+	}
+	bucket, key, err := objectAt(boot.IgnitionSource(plain))
+	if err == nil && d.Backend == boot.ObjectStore && key == d.Object && bucket == d.Bucket.CloudID() {
+		return 1
+	}
+	return 0
+}
+
 // storedSecrets asks for each name, because ListSecrets may omit changes of the last five
 // minutes (AWS Secrets Manager API reference, ListSecrets).
 func (d *Data) storedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {

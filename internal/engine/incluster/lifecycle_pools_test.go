@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -141,4 +142,41 @@ func TestStatusOfPools(t *testing.T) {
 		)
 		require.Equal(t, "version 1 m6i.large", at("launch-template/machine-pool-mp-0").Detail)
 	})
+}
+
+// A plan that makes a pool smaller does not wait for Nodes of machines that leave.
+func TestPoolShrinks(t *testing.T) {
+	for _, file := range []string{enginetest.MachinePool, "eks-addons.yaml"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, file)
+			a := enginetest.Prepared(t, m)
+			m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
+			enginetest.MustApply(t, m, a)
+			enginetest.AddNetwork(a)
+			ready := func() *run.Cluster { return enginetest.Waiting(m, a.Process(), plan.NodesReady) }
+			_, err := ready().Apply(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			a.Edit(func(s *awssim.State) { // two machines are not launched yet
+				for _, g := range s.AutoScaling.Groups {
+					g.Desired += 2
+				}
+				for _, c := range s.EKS.Clusters {
+					for _, g := range c.NodeGroups {
+						g.Desired += 2
+					}
+				}
+			})
+			m.Pools[0].Object.Spec.Replicas = aws.Int32(1)
+			p, err := ready().Plan(t.Context())
+			require.NoError(t, err)
+			for _, s := range p.Steps {
+				require.NotContains(t, []plan.Action{plan.Await, plan.Settle}, s.Action, "%s: %v", s.Resource, s.Diff)
+			}
+			_, err = ready().Apply(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			p, err = ready().Plan(t.Context())
+			require.NoError(t, err)
+			require.True(t, p.Empty())
+		})
+	}
 }

@@ -35,6 +35,7 @@ type PoolNodes struct {
 type PoolNodesState struct {
 	Pool     string // name of the Auto Scaling group
 	Wanted   int    // machines that the pool is to have
+	Leaving  int    // machines that leave when the pool gets as small as the manifest says
 	Machines []PoolMachine
 }
 
@@ -47,7 +48,8 @@ type PoolMachine struct {
 // CloudID implements graph.State.
 func (s PoolNodesState) CloudID() string { return s.Pool }
 
-// Joined returns the number of machines that have joined, and of those that are ready.
+// Joined returns the number of machines that have joined, and of those that are ready. AWS chooses which machines leave: they may be those that have
+// not joined.
 func (s PoolNodesState) Joined() (joined, ready int) {
 	for _, m := range s.Machines {
 		if m.Node != nil {
@@ -57,11 +59,18 @@ func (s PoolNodesState) Joined() (joined, ready int) {
 			}
 		}
 	}
-	return joined, ready
+	return min(joined, s.all()), min(ready, s.all())
 }
 
 // all is the number of machines that are to join.
-func (s PoolNodesState) all() int { return max(s.Wanted, len(s.Machines)) }
+func (s PoolNodesState) all() int { return max(s.Wanted, len(s.Machines)) - s.Leaving }
+
+// shrinks notes that the manifest has fewer machines than the pool, whose size changes.
+func (s *PoolNodesState) shrinks(have, wanted int32) {
+	if wanted < have {
+		s.Leaving = max(0, s.all()-int(wanted))
+	}
+}
 
 var (
 	_ graph.Desired[PoolNodesState] = (*PoolNodes)(nil)
@@ -135,7 +144,12 @@ func LateMachine(ctx context.Context, c *cloud.Clients, api *API, group eks.Node
 // the group was settled.
 func (n *PoolNodes) machines(ctx context.Context, c *cloud.Clients) (*PoolNodesState, error) {
 	if group, ok := n.NodeGroup.Found(); ok {
-		return machinesOfNodeGroup(ctx, c, group, n.NodeGroup.Desired().(*eks.NodeGroup).KeepDesired) //nolint:forcetypeassert // nothing else has this state
+		desired := n.NodeGroup.Desired().(*eks.NodeGroup) //nolint:forcetypeassert // nothing else has this state
+		s, err := machinesOfNodeGroup(ctx, c, group, desired.KeepDesired)
+		if s != nil && !desired.KeepDesired {
+			s.shrinks(group.Desired, desired.Desired)
+		}
+		return s, err
 	}
 	group, ok := n.Group.Found()
 	if !ok {
@@ -149,7 +163,11 @@ func (n *PoolNodes) machines(ctx context.Context, c *cloud.Clients) (*PoolNodesS
 	if at < 0 || all[at].Status != "" {
 		return nil, nil
 	}
-	return machinesOfGroup(ctx, c, all[at])
+	s, err := machinesOfGroup(ctx, c, all[at])
+	if desired, is := n.Group.Desired().(*autoscaling.Group); is && s != nil && desired.Desired != nil && s.Wanted > 0 {
+		s.shrinks(all[at].Desired, *desired.Desired)
+	}
+	return s, err
 }
 
 // machinesOfGroup lists the machines of an Auto Scaling group that are to be Nodes.
@@ -202,7 +220,7 @@ func (n *PoolNodes) Diff(have *PoolNodesState) (d plan.Diff) {
 	}
 	joined, ready := have.Joined()
 	all := have.all()
-	if uninitialized := have.uninitialized(); n.External && n.Ready && uninitialized > 0 {
+	if uninitialized := have.uninitialized() - have.Leaving; n.External && n.Ready && uninitialized > 0 {
 		d.Await("providerID", fmt.Sprintf("%d of %d not set", uninitialized, all), "set by the cloud controller manager")
 	}
 	if n.Ready {

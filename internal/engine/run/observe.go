@@ -109,6 +109,9 @@ func (o *observer) observeTurnedOff(ctx context.Context) (err error) {
 	if inv.TargetGroups, err = elb.OwnedTargetGroups(ctx, o.c, inv.Subnets[0].VPC); err != nil {
 		return fmt.Errorf("target groups of the cluster: %w", err)
 	}
+	if inv.Unlisted, err = elb.UnlistedLoadBalancers(ctx, o.c, topology.OwnBalancers(m)); err != nil {
+		return fmt.Errorf("load balancers of the cluster: %w", err)
+	}
 	if m.Infra.Spec.S3Bucket == nil {
 		if inv.Bucket, err = s3.BucketNameIfAllowed(ctx, o.c); err != nil {
 			return fmt.Errorf("bucket of the cluster: %w", err)
@@ -147,7 +150,11 @@ func (o *observer) observeLeft(ctx context.Context) (err error) {
 	if len(unlisted) == 0 {
 		return nil
 	}
-	if left.Users, err = ec2.UsersOfSubnets(ctx, c, unlisted, topology.OwnBalancers(m)); err != nil {
+	var inEKS string
+	if m.EKS != nil {
+		inEKS = m.EKS.ControlPlane.Spec.EKSClusterName
+	}
+	if left.Users, err = ec2.UsersOfSubnets(ctx, c, unlisted, topology.OwnBalancers(m), inEKS); err != nil {
 		return fmt.Errorf("network interfaces in subnets that are not in the manifest: %w", err)
 	}
 	return nil

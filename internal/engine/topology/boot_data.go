@@ -101,6 +101,49 @@ func deleteBootData(g *graph.Graph, in inputs, sources bootSources, planned mach
 	}
 }
 
+// deleteUnusedBootData deletes the boot data that a run has stored for machines and pools that it did not launch, because it was interrupted, and that
+// are not in the manifest any more.
+func deleteUnusedBootData(g *graph.Graph, in inputs, sources bootSources, planned machinePlan, machines []Machine, pools []scalingPool) {
+	if in.o.Adopt {
+		return // an import deletes nothing
+	}
+	unused := &bootdata.Unused{Bucket: sources.bucket}
+	add := func(d *bootdata.Data) {
+		if d.Plain == nil {
+			unused.Used = append(unused.Used, d)
+			unused.Parameters = unused.Parameters || d.Backend == boot.ParameterStore
+		}
+	}
+	for _, x := range planned.groups {
+		for _, m := range machines {
+			if m.Group == x.name && m.ControlPlane == x.controlPlane {
+				add(in.bootData(sources, x.group, m.Instance.ID(), m.name, x.role(place{})))
+			}
+		}
+	}
+	for _, pool := range pools {
+		add(in.poolData(sources, pool.group))
+	}
+	for _, r := range resourcesOf(g, "boot-data") { // of pools and machines that have it until they have joined, or are gone
+		switch d := r.Desired().(type) {
+		case *bootdata.Spent:
+			add(d.Data)
+		case *bootdata.Left:
+			for _, b := range []boot.Backend{boot.SecretsManager, boot.ParameterStore, boot.ObjectStore} {
+				add(&bootdata.Data{Backend: b, ID: in.secretID("machine/" + d.Name), Object: bootdata.PoolFolder + d.Name})
+			}
+		}
+	}
+	after := append(runPods(g), graph.Awaits(slices.Concat(machinesLeaving(g), resourcesOf(g, "boot-data"))...)...)
+	found := graph.Retire(g, "boot-data/unused", unused, graph.From("no longer in the manifest"), graph.With(after))
+	if sources.record.ref == nil {
+		secrets.RetireBootstrapNames(g, graph.Awaits(found))
+	}
+}
+
+// secretID is the ID of the secrets of a machine or a group.
+func (in inputs) secretID(of string) string { return bootdata.SecretID(in.m.Namespace, in.m.Name, of) }
+
 // backendOf returns the backend of a group's bootstrap data.
 func backendOf(x group) boot.Backend {
 	s := x.spec
@@ -142,17 +185,17 @@ func (in inputs) bootData(sources bootSources, x group, id plan.ID, machine stri
 	if x.kubeadm == nil && x.eks == nil {
 		return &bootdata.Data{Plain: x.data}
 	}
-	name, secret, owner, folder := x.name, "machine/"+x.name, ec2.GroupResourceTag(string(id)), "node/"
+	name, secret, owner, folder := x.name, "machine/"+x.name, ec2.GroupResourceTag(string(id)), bootdata.WorkersFolder
 	switch {
 	case x.controlPlane:
-		name, secret, owner, folder = machine, string(id), string(id), "control-plane/"
+		name, secret, owner, folder = machine, string(id), string(id), bootdata.ControlPlaneFolder
 	case x.pool:
-		folder = "node/machine-pool/" // not machine-pool/, where a rule of CAPA deletes objects after a day
+		folder = bootdata.PoolFolder // not machine-pool/, where a rule of CAPA deletes objects after a day
 	}
 	d := &bootdata.Data{
 		Group: x.name, EKS: x.eks, Endpoint: sources.endpoint, PKI: sources.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
 		Uncompressed: x.spec.UncompressedUserData, Ignition: x.spec.Ignition, Bucket: sources.bucket,
-		ID: bootdata.SecretID(in.m.Namespace, in.m.Name, secret), Object: folder + name, Keep: !x.controlPlane,
+		ID: in.secretID(secret), Object: folder + name, Keep: !x.controlPlane,
 		Tags: in.machineTags(x.roleTag(), nil).With(cloud.Tags{"Name": name, cloud.ResourceTag: owner}),
 	}
 	if s := in.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {

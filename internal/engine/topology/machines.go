@@ -77,6 +77,7 @@ func addMachines(
 	retireNodeGroups(g, in, p.eks)
 	retirePools(g, in, p.boot.bucket)
 	deleteBootData(g, in, p.boot, plan, all)
+	deleteUnusedBootData(g, in, p.boot, plan, all, pools)
 	return all, remarks, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -154,7 +155,6 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	}
 	n.left = in.leftAddresses(gateways)
 	n.subnets = addRouteTables(g, in, n, gateways, egressOnly, addCarrierGateway(g, in, n))
-	addGatewayEndpoint(g, in, n)
 	addFlowLog(g, in, n.vpc)
 	return n, nil
 }
@@ -467,8 +467,10 @@ const s3Endpoint plan.ID = "vpc-endpoint/s3"
 
 // addGatewayEndpoint adds the gateway endpoint of S3 where machines load their
 // Ignition configuration from a bucket.
-func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
-	if in.spec.S3Bucket == nil {
+//
+// It comes after the bucket: a run whose manifest has no bucket any more finds the endpoint by that of the cluster.
+func addGatewayEndpoint(g *graph.Graph, in inputs, n network, bucket *graph.Ref[s3.BucketState]) {
+	if bucket == nil {
 		return
 	}
 	var tables []*graph.Ref[ec2.RouteTableState]
@@ -478,7 +480,7 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	graph.Add(g, s3Endpoint, &ec2.GatewayEndpoint{
 		VPC: n.vpc, Service: "com.amazonaws." + in.m.Region + ".s3", RouteTables: tables,
 		Tags: in.tags(s3Endpoint, in.m.Name+"-endpoint-s3", roleCommon),
-	}, in.infra("spec.s3Bucket"))
+	}, in.infra("spec.s3Bucket"), graph.With(graph.Exists(bucket)))
 }
 
 // addFlowLog adds the flow log of the VPC, or deletes the one of an earlier run, as the annotations

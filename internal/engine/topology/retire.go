@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -81,7 +83,7 @@ func retirePools(g *graph.Graph, in inputs, bucket *graph.Ref[s3.BucketState]) {
 			graph.With(after),
 			graph.Label(plan.ID("auto-scaling-group/"+name)),
 		)
-		data := graph.Retire(g, plan.ID("boot-data/"+name), &bootdata.Left{Template: t.Name, Bucket: bucket, Pool: pool}, from, graph.PartOf(pool.ID()))
+		data := graph.Retire(g, plan.ID("boot-data/"+name), &bootdata.Left{Name: name, Template: t.Name, Bucket: bucket, Pool: pool}, from, graph.PartOf(pool.ID()))
 		first := append([]graph.Resource{pool, data}, groups...)
 		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
 			from, graph.With(graph.Awaits(first...), graph.Outlives(first...)), graph.Label(id))
@@ -129,6 +131,7 @@ func roleID(arn string) plan.ID { return plan.ID("role/" + iam.RoleName(arn)) }
 // retireNetwork retires load balancers, listeners, the bucket of boot data and the security group of a bastion that are not desired any more.
 // The load balancer of the API server stays, whatever the manifest says: its name is in certificates and kubeconfigs.
 func retireNetwork(g *graph.Graph, in inputs, net network) {
+	retireUnlistedBalancers(g, in)
 	for _, t := range in.inv.TargetGroups {
 		name, is := strings.CutPrefix(t.Tags[cloud.ResourceTag], "target-group/")
 		id := plan.ID("target-group/" + name)
@@ -149,6 +152,20 @@ func retireNetwork(g *graph.Graph, in inputs, net network) {
 	}
 }
 
+// secondaryBalancer is the ID of the load balancer of spec.secondaryControlPlaneLoadBalancer.
+const secondaryBalancer plan.ID = elb.LoadBalancerKind + "/secondary/network"
+
+// retireUnlistedBalancers retires load balancers that forward to nothing yet: a run was interrupted after it had created them, and they are not in
+// the manifest any more.
+func retireUnlistedBalancers(g *graph.Graph, in inputs) {
+	for _, x := range in.inv.Unlisted {
+		forwards := slices.ContainsFunc(in.inv.TargetGroups, func(t elb.TargetGroupState) bool { return slices.Contains(t.LoadBalancer, x.ID) })
+		if !forwards && x.Tags[cloud.RoleTag] == infrav1.APIServerRoleTagValue {
+			elb.RetireLoadBalancer(g, "retired/"+elb.LoadBalancerKind+"/"+plan.ID(x.Name), x.ID, graph.Label(elb.LoadBalancerKind+"/"+plan.ID(x.Name)))
+		}
+	}
+}
+
 // retireForwarder retires what forwards connections to a target group: the secondary load balancer, or a listener. It returns nil
 // if nothing does.
 func retireForwarder(g *graph.Graph, in inputs, name string, t elb.TargetGroupState) graph.Resource {
@@ -159,11 +176,10 @@ func retireForwarder(g *graph.Graph, in inputs, name string, t elb.TargetGroupSt
 	if !strings.HasPrefix(name, "secondary/") || in.spec.SecondaryControlPlaneLoadBalancer != nil {
 		return elb.RetireListener(g, plan.ID("listener/"+name), balancer, t.ID)
 	}
-	id := plan.ID(elb.LoadBalancerKind + "/secondary/network")
-	if added := g.Resource(id); added != nil {
+	if added := g.Resource(secondaryBalancer); added != nil {
 		return added
 	}
-	return elb.RetireLoadBalancer(g, id, balancer)
+	return elb.RetireLoadBalancer(g, secondaryBalancer, balancer)
 }
 
 // machinesLeaving lists the nodes that are deleted. Until they are gone, they need the access

@@ -44,6 +44,7 @@ type Inventory struct {
 	Left         LeftNetwork                  // parts of the network, also those that are not in the manifest any more
 	Balancers    map[string]bool              // names of existing load balancers
 	TargetGroups []elb.TargetGroupState       // of the cluster
+	Unlisted     []elb.LoadBalancerState      // load balancers of the cluster that are not in the manifest
 	Bucket       string                       // name of the bucket of the cluster, if it is not in the manifest; "" for none
 	Initialized  bool                         // a machine has been launched to run kubeadm init
 	Restore      *secrets.RestoreState        // the last restore of etcd; nil for none
@@ -159,6 +160,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 			return Cluster{}, err
 		}
 		p.boot.endpoint, p.boot.bucket = lbs.endpoint, addBucket(g, in)
+		addGatewayEndpoint(g, in, net, p.boot.bucket)
 		bastion = addBastion(g, in, net, groups)
 	}
 	if err := in.checkNamespace(); err != nil {

@@ -244,13 +244,33 @@ func requireSame(t *testing.T, want, have []string, what ...any) {
 }
 
 // settled describes the resources of an account. It leaves out network interfaces of pods, and what stays after a feature was removed: the tag of
-// a machine that keeps a join token, the tag by which Karpenter finds subnets, and sts:TagSession in the trust policy of a role.
+// a machine that keeps a join token, the tag by which Karpenter finds subnets, sts:TagSession in the trust policy of a role, and the tag that an access
+// entry of EKS's gets before its role is deleted.
 func settled(a *awssim.AWS) (out []string) {
 	tags := regex.Of(`(clusterawsadm/keeps-join-token|karpenter.sh/discovery)=[^,]+, |,"sts:TagSession"`)
+	entry := regex.Of(`^(EKSAccessEntry .* type=(?:EC2|EC2_LINUX|FARGATE_LINUX) .*) tags=\{sigs.k8s.io/cluster-api-provider-aws/cluster/[^,}]+\}$`)
 	for _, line := range enginetest.Unnumbered(enginetest.Described(a)) {
 		if !strings.HasPrefix(line, "Interface aws-K8S") {
-			out = append(out, tags.ReplaceAllString(line, ""))
+			out = append(out, entry.ReplaceAllString(tags.ReplaceAllString(line, ""), "$1"))
 		}
 	}
 	return out
+}
+
+// TestSecondaryBlockIsRemoved takes the subnets for pods from an EKS cluster: the first plan has their deletion, although EKS has interfaces in them, which it
+// deletes when a run takes the subnets from the cluster. The block of the VPC stays.
+func TestSecondaryBlockIsRemoved(t *testing.T) {
+	const region = "  region: us-east-1\n"
+	env := "  vpcCni: {env: [{name: AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG, value: \"true\"}, {name: ENI_CONFIG_LABEL_DEF, value: topology.kubernetes.io/zone}]}\n"
+	on := enginetest.Rewritten(t, "eks.yaml", region, region+"  secondaryCidrBlock: 100.64.0.0/16\n"+env)
+	off := enginetest.Rewritten(t, "eks.yaml", region, region)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, on)
+		enginetest.MustApply(t, on, a)
+		require.Contains(t, enginetest.Done(enginetest.MustPlan(t, off, a)), string(plan.Remove)+" subnet/secondary/us-east-1a")
+		enginetest.MustApply(t, off, a)
+		enginetest.RequireNoChange(t, off, a)
+		require.NotContains(t, strings.Join(settled(a), "\n"), "secondary-us-east")
+		enginetest.MustDelete(t, off, a)
+	})
 }

@@ -82,6 +82,12 @@ type Storer interface {
 	StoredAs() string
 }
 
+// Losable is user data that leads to stored boot data.
+type Losable interface {
+	// Lost reports whether the boot data to which this user data leads is not stored any more, if it is this data.
+	Lost(ctx context.Context, c *cloud.Clients, userData []byte) (bool, error)
+}
+
 // Renderer is user data that a plan can render.
 type Renderer interface {
 	// Refusal says why the data cannot be rendered, or why EC2 would not take it; "" for nothing.

@@ -61,6 +61,8 @@ type LaunchTemplateState struct {
 	Description  string            // of the latest version
 	Server       cost.Server       // the machine that the latest version launches
 	Devices      []string          // names of the volumes of the latest version
+	Lost         bool              // the boot data that its machines load does not exist any more
+	userData     []byte            // of the latest version
 }
 
 var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
@@ -85,7 +87,13 @@ func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTem
 		return s, err
 	}
 	have := *s
-	return &have, have.describeLatest(ctx, c)
+	if err := have.describeLatest(ctx, c); err != nil {
+		return nil, err
+	}
+	if data, is := t.Boot.(Losable); is && !t.Adopt {
+		have.Lost, err = data.Lost(ctx, c, have.userData)
+	}
+	return &have, err
 }
 
 // Identify implements graph.Identified.
@@ -130,6 +138,9 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 		if v.LaunchTemplateData == nil {
 			continue
 		}
+		if s.userData, err = base64.StdEncoding.DecodeString(aws.ToString(v.LaunchTemplateData.UserData)); err != nil {
+			return err
+		}
 		s.Content, s.Server = parameterTexts(*v.LaunchTemplateData), templateServer(*v.LaunchTemplateData)
 		for _, m := range v.LaunchTemplateData.BlockDeviceMappings {
 			s.Devices = append(s.Devices, aws.ToString(m.DeviceName))
@@ -147,6 +158,9 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 // tags of the template.
 func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d plan.Diff) {
 	t.diffContent(have, &d)
+	if have.Lost {
+		d.Set(storedDataField, "missing", "stored")
+	}
 	d.Tags(have.Tags, t.Tags)
 	return d
 }
@@ -243,12 +257,16 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 			return nil, err
 		}
 	}
-	if !t.needsNewVersion(have) {
+	if !t.needsNewVersion(have) && !have.Lost {
 		return &after, nil
 	}
-	data, err := t.versionData(ctx, c)
+	data, err := t.versionData(ctx, c) // this stores the boot data
 	if err != nil {
 		return nil, err
+	}
+	after.Lost = false
+	if !t.needsNewVersion(have) && aws.ToString(data.UserData) == base64.StdEncoding.EncodeToString(have.userData) {
+		return &after, nil
 	}
 	if err := deleteOldVersion(ctx, c, have); err != nil {
 		return nil, err

@@ -14,6 +14,9 @@ const keepsMachines = "clusterawsadm: machines of earlier versions are up to dat
 // bootDataField is the difference between the hashes of bootstrap data.
 const bootDataField = "bootstrapData"
 
+// storedDataField is the difference if stored bootstrap data does not exist.
+const storedDataField = "storedBootstrapData"
+
 // KeepsMachines reports whether the machines of a launch template are up to date, of whatever
 // version they are, also after the version that a plan would create.
 func KeepsMachines(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate) bool {

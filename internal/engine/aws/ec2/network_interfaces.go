@@ -180,14 +180,14 @@ func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.
 	return cloud.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
-// UsersOfSubnets lists what has network interfaces in some subnets, as text. It leaves out NAT gateways, and the network load balancers with the
-// given names.
-func UsersOfSubnets(ctx context.Context, c *cloud.Clients, subnets, balancers []string) (users []string, err error) {
+// UsersOfSubnets lists what has network interfaces in some subnets, as text. It leaves out NAT gateways, the network load balancers with the
+// given names, and the EKS cluster with the given name: they leave a subnet when a run takes it from them.
+func UsersOfSubnets(ctx context.Context, c *cloud.Clients, subnets, balancers []string, eksCluster string) (users []string, err error) {
 	found, err := describeInterfaces(ctx, c, cloud.Filter("subnet-id", subnets...))
 	for _, x := range found {
 		i := interfaceOf(x)
 		own := func(name string) bool { return strings.HasPrefix(i.LoadBalancer, "net/"+name+"/") }
-		if i.NATGateway == "" && !slices.ContainsFunc(balancers, own) {
+		if i.NATGateway == "" && !slices.ContainsFunc(balancers, own) && (eksCluster == "" || i.EKSCluster != eksCluster) {
 			users = append(users, cmp.Or(i.Instance, interfaceName(x)))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
@@ -111,8 +112,8 @@ func others[S interface {
 	return ids, nil
 }
 
-// leavingRoles lists the roles of nodes and pods whose node groups and Fargate profiles leave. Those of parts that a killed run has deleted
-// have access entries, which EKS has made for them. In a cluster without access entries, they stay until the cluster is deleted.
+// leavingRoles lists the roles of nodes and pods that the manifest does not name: those of node groups and Fargate profiles that leave, and those of
+// parts that a run that was interrupted has deleted, or has not created yet.
 func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]string, error) {
 	groups, err := ownedParts(ctx, c, p.Cluster.Name, p.NodeGroups, kept.NodeGroups, NodeGroupByName)
 	if err != nil {
@@ -136,8 +137,51 @@ func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]
 	for _, arn := range entries {
 		roles[arn] = true
 	}
+	unused, err := unusedRoles(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, arn := range unused {
+		roles[arn] = true
+	}
 	maps.DeleteFunc(roles, func(arn string, _ bool) bool { return arn == "" || kept.Roles[iam.RoleName(arn)] })
 	return slices.Sorted(maps.Keys(roles)), nil
+}
+
+// unusedRoles lists the roles of the cluster that no part of it has, without those of pods (Parts.PodRoles).
+func unusedRoles(ctx context.Context, c *cloud.Clients, p Parts) (arns []string, err error) {
+	all, err := iam.OwnedRoles(ctx, c)
+	if cloud.Denied(err) { // who may not list them has not made them
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{p.Cluster.RoleARN: true, p.Cluster.Auto.Role: true}
+	for _, name := range p.NodeGroups {
+		s, err := NodeGroupByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			used[s.RoleARN] = true
+		}
+	}
+	for _, name := range p.Fargate {
+		s, err := FargateProfileByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			used[s.RoleARN] = true
+		}
+	}
+	for _, r := range all {
+		if !used[r.ID] && !strings.HasPrefix(r.Path, podrole.Root) {
+			arns = append(arns, r.ID)
+		}
+	}
+	return arns, nil
 }
 
 // ownedParts reads the parts with the given names. It returns those that the cluster owns, without those that are kept.

@@ -321,7 +321,7 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 }
 
 // RetireLoadBalancer adds the deletion of a load balancer that is not desired any more, if the cluster owns it.
-func RetireLoadBalancer(g *graph.Graph, id plan.ID, arn string) graph.Resource {
+func RetireLoadBalancer(g *graph.Graph, id plan.ID, arn string, opts ...graph.Option) graph.Resource {
 	find := func(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
 		all, err := LoadBalancers(ctx, c)
 		for _, x := range all {
@@ -335,7 +335,7 @@ func RetireLoadBalancer(g *graph.Graph, id plan.ID, arn string) graph.Resource {
 		}
 		return nil, err
 	}
-	return kind.Retire(g, id, find, &LoadBalancer{}, nil)
+	return kind.Retire(g, id, find, &LoadBalancer{}, nil, opts...)
 }
 
 // protection implements kind.Functions.Protection.
@@ -557,6 +557,28 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 		func(s LoadBalancerState) (cloud.Tags, error) { return describeTagsOf(ctx, c, s.ID, s.born) },
 		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
 	)
+}
+
+// UnlistedLoadBalancers lists the load balancers in the VPC of the one with the first name that the cluster owns, without those with one of the names. A
+// cluster whose first load balancer has another name has none.
+func UnlistedLoadBalancers(ctx context.Context, c *cloud.Clients, names []string) ([]LoadBalancerState, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	first, err := loadBalancerByName(ctx, c, names[0])
+	if first == nil || err != nil {
+		return nil, err
+	}
+	all, err := LoadBalancers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all, err = withTags(
+		slices.DeleteFunc(slices.Clone(all), func(s LoadBalancerState) bool { return s.VPC != first.VPC || slices.Contains(names, s.Name) }),
+		func(s LoadBalancerState) (cloud.Tags, error) { return describeTagsOf(ctx, c, s.ID, s.born) },
+		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
+	)
+	return slices.DeleteFunc(all, func(s LoadBalancerState) bool { return !s.IsOwned(c) }), err
 }
 
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.

@@ -357,7 +357,12 @@ func RoleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 // ownedRoles lists the roles that the cluster owns. ListRoles does not return tags, so it
 // reads only roles with the name of the cluster, or the prefix of names that CAPA
 // generates.
-func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
+func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]RoleState, error) {
+	return OwnedRoles(ctx, c)
+}
+
+// OwnedRoles lists the roles that the cluster owns.
+func OwnedRoles(ctx context.Context, c *cloud.Clients) (out []RoleState, err error) {
 	names, err := cloud.Remember(ctx, c, "role names", func(ctx context.Context) ([]string, error) {
 		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{})
 		return cloud.Pages(ctx, p, func(o *iam.ListRolesOutput) (out []string) {

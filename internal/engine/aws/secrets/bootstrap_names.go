@@ -140,6 +140,20 @@ func bootstrapNames(ctx context.Context, c *cloud.Clients) (*BootstrapNamesState
 	return s, nil
 }
 
+// RecordedPrefixes lists the prefixes in the record.
+func RecordedPrefixes(ctx context.Context, c *cloud.Clients) ([]string, error) {
+	s, err := bootstrapNames(ctx, c)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return slices.Concat(s.Parts...), nil
+}
+
+// RetireBootstrapNames adds the deletion of the record, which no machine of the manifest needs, after that of the secrets.
+func RetireBootstrapNames(g *graph.Graph, after []graph.Edge) {
+	kind.Retire(g, BootstrapNamesKind, bootstrapNames, &BootstrapNames{}, after)
+}
+
 // BootstrapNamesKind is the kind of the record of names.
 const BootstrapNamesKind = "bootstrap-names"
 

@@ -28,10 +28,22 @@ const (
 // It may contain passwords and keys.
 type Unused struct {
 	// Used is the boot data of the machines and pools that the manifest has, or that are deleted with their boot data.
-	Used []*Data
+	Used []Place
 	// Parameters says that the manifest has machines whose boot data is in Parameter Store.
 	Parameters bool
 	Bucket     *graph.Ref[s3.BucketState] // nil if the manifest has none
+}
+
+// Place is where boot data is stored.
+type Place struct {
+	Backend boot.Backend
+	Prefix  string // of the names of secrets or parameters
+	Object  string // key in the bucket
+}
+
+// Place returns where the data is stored.
+func (d *Data) Place() Place {
+	return Place{Backend: d.Backend, Prefix: boot.Prefix(d.Backend, d.Prefix, d.ID), Object: d.Object}
 }
 
 // UnusedState is where the data is.
@@ -84,7 +96,7 @@ func (u *Unused) findSecrets(ctx context.Context, c *cloud.Clients, s *UnusedSta
 		return err
 	}
 	for _, prefix := range prefixes {
-		if u.uses(boot.SecretsManager, func(d *Data) bool { return boot.Prefix(d.Backend, d.Prefix, d.ID) == prefix }) {
+		if u.uses(boot.SecretsManager, func(p Place) bool { return p.Prefix == prefix }) {
 			continue
 		}
 		d := &Data{Backend: boot.SecretsManager, Prefix: prefix}
@@ -106,7 +118,7 @@ func (u *Unused) findParameters(ctx context.Context, c *cloud.Clients, s *Unused
 		return err
 	}
 	s.add(&Data{Backend: boot.ParameterStore}, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return u.uses(boot.ParameterStore, func(d *Data) bool { return strings.HasPrefix(name, boot.Prefix(d.Backend, d.Prefix, d.ID)+"/") })
+		return u.uses(boot.ParameterStore, func(p Place) bool { return strings.HasPrefix(name, p.Prefix+"/") })
 	}))
 	return nil
 }
@@ -124,7 +136,7 @@ func (u *Unused) findObjects(ctx context.Context, c *cloud.Clients, s *UnusedSta
 				return cloud.IgnoreNotFound(err)
 			}
 			for _, o := range page.Contents {
-				if key := aws.ToString(o.Key); !u.uses(boot.ObjectStore, func(d *Data) bool { return d.Object == key }) {
+				if key := aws.ToString(o.Key); !u.uses(boot.ObjectStore, func(p Place) bool { return p.Object == key }) {
 					keys = append(keys, key)
 				}
 			}
@@ -135,8 +147,8 @@ func (u *Unused) findObjects(ctx context.Context, c *cloud.Clients, s *UnusedSta
 }
 
 // uses reports whether boot data of the manifest matches.
-func (u *Unused) uses(b boot.Backend, match func(d *Data) bool) bool {
-	return slices.ContainsFunc(u.Used, func(d *Data) bool { return d.Backend == b && match(d) })
+func (u *Unused) uses(b boot.Backend, match func(p Place) bool) bool {
+	return slices.ContainsFunc(u.Used, func(p Place) bool { return p.Backend == b && match(p) })
 }
 
 func (s *UnusedState) add(d *Data, names []string) {

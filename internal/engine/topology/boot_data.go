@@ -110,7 +110,7 @@ func deleteUnusedBootData(g *graph.Graph, in inputs, sources bootSources, planne
 	unused := &bootdata.Unused{Bucket: sources.bucket}
 	add := func(d *bootdata.Data) {
 		if d.Plain == nil {
-			unused.Used = append(unused.Used, d)
+			unused.Used = append(unused.Used, d.Place())
 			unused.Parameters = unused.Parameters || d.Backend == boot.ParameterStore
 		}
 	}

@@ -319,6 +319,9 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public && !s.wavelength, // a Wavelength Zone has carrier addresses instead of public ones
 		Tags: in.tags(id, name, s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), in.discoveryTag(s), s.tags),
 	}
+	if len(spec.Subnets) == 0 || s.path == podSubnetPath {
+		r.Advice = in.blockAdvice()
+	}
 	if spec.VPC.IPv6 != nil {
 		r.IPv6Index, r.IPv6CIDR = s.ipv6, s.ipv6CIDR
 	}
@@ -332,6 +335,16 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 		}
 	}
 	return graph.Add(g, id, r, opts...)
+}
+
+// blockAdvice says what to do if the block of a subnet that the manifest does not list would be another one.
+func (in inputs) blockAdvice() string {
+	const limit, list = "spec.network.vpc.availabilityZoneUsageLimit", "list the subnets that exist in spec.network.subnets, or create another cluster"
+	spec := &in.spec.NetworkSpec.VPC
+	if have := len(in.usedZones()); have != min(ZoneLimit(spec), max(have, len(in.inv.Zones))) {
+		return fmt.Sprintf("the cluster has subnets in %d zones, and their blocks depend on that number: set %s to %[1]d, %s", have, limit, list)
+	}
+	return "the manifest does not list the subnets, so their blocks follow from the number of zones and from the blocks of the VPC: set spec.network.vpc back, " + list
 }
 
 // overlap reports whether two blocks have an address in common.

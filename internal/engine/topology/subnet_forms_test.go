@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -186,4 +187,25 @@ spec:
 		assert.Equal(t, []string{"100.64.0.0/17 pods-a", "100.64.128.0/17 eks-subnet-secondary-us-east-1b"}, blocks)
 		enginetest.MustDelete(t, m, a)
 	})
+}
+
+// Another number of zones gives the subnets that the manifest does not list other blocks. The refusal says which field to set back.
+func TestOtherNumberOfZones(t *testing.T) {
+	for _, file := range []string{"machine-pool.yaml", "eks.yaml"} {
+		for zones, old := range map[int]int{2: 3, 3: 2} {
+			synctest.Test(t, func(t *testing.T) {
+				limited := func(zones int) *manifest.Cluster {
+					m := enginetest.LoadQuick(t, file)
+					m.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit = &zones
+					return m
+				}
+				before, after := limited(old), limited(zones)
+				a := enginetest.Prepared(t, before)
+				enginetest.MustApply(t, before, a)
+				_, err := enginetest.Open(after, a.Process()).Plan(t.Context())
+				require.ErrorContains(t, err, fmt.Sprintf("the cluster has subnets in %d zones, and their blocks depend on that number: set spec.network.vpc.availabilityZoneUsageLimit to %[1]d", old))
+				enginetest.MustDelete(t, after, a)
+			})
+		}
+	}
 }

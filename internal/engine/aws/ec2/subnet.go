@@ -36,6 +36,8 @@ type Subnet struct {
 	// HostnameType is ip-name, resource-name, or "" for AWS's default.
 	HostnameType string
 	Tags         cloud.Tags
+	// Advice says what to do about another block than the existing one, if the manifest does not name the block.
+	Advice string
 }
 
 // SubnetState is a subnet, as AWS describes it.
@@ -92,7 +94,7 @@ func (s *Subnet) Diff(have *SubnetState) (d plan.Diff) {
 		d.Advise(fmt.Sprintf("'aws ec2 delete-subnet --subnet-id %s' deletes it; then the next run creates it again", have.ID))
 		return d
 	}
-	d.Fixed("cidr", have.CIDR, s.CIDR)
+	d.Fixed("cidr", have.CIDR, s.CIDR, s.Advice)
 	d.Fixed("zone", have.Zone, s.Zone)
 	d.Set("mapPublicIP", have.MapPublicIP, s.Public)
 	if s.ipv6() {

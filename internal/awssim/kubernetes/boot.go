@@ -504,9 +504,11 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		})
 	}
 	if !doc.skips("addon/kube-proxy") {
+		putConfig(c, "kube-proxy")
 		putSystem(c, c.Up, proxy)
 	}
 	if !doc.skips("addon/coredns") {
+		putConfig(c, "coredns")
 		putSystem(c, c.Up, dns)
 	}
 	for _, t := range doc.BootstrapTokens {

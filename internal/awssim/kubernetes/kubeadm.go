@@ -104,6 +104,12 @@ func putSystem(k *kubesim.Cluster, now time.Time, workload kubesim.Object) {
 	k.Put(now, workload)
 }
 
+// putConfig stores the ConfigMap of a workload, which kubeadm creates before the workload (cmd/kubeadm/app/phases/addons/{proxy,dns} of Kubernetes
+// v1.34.2).
+func putConfig(k *kubesim.Cluster, name string) {
+	k.Put(k.Up, kubesim.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"}})
+}
+
 // systemWorkload is a workload in kube-system, whose pods have tolerations.
 func systemWorkload(kind, name, image string, tolerations ...any) kubesim.Object {
 	pod := kubesim.Object{

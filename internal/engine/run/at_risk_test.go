@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -82,4 +84,43 @@ func TestDeletedKubeadmConfig(t *testing.T) {
 		require.ErrorContains(t, err, "kubeadm init phase upload-config all")
 		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
 	})
+}
+
+// Nothing installs kube-proxy and CoreDNS again: a plan warns, also if only one of them is gone. Who replaces one deletes its ConfigMap, too.
+func TestDeletedAddonsOfKubeadm(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ThreeZones)
+	const apps, maps = "/apis/apps/v1/namespaces/kube-system/", "/api/v1/namespaces/kube-system/configmaps/"
+	proxy, dns := []string{apps + "daemonsets/kube-proxy"}, []string{apps + "deployments/coredns"}
+	for what, x := range map[string]struct {
+		deleted []string
+		told    []string
+	}{
+		"nothing":    {},
+		"kube-proxy": {proxy, []string{"deleted the DaemonSet kube-proxy in kube-system"}},
+		"CoreDNS":    {dns, []string{"deleted the Deployment coredns in kube-system"}},
+		"both":       {append(proxy, dns...), []string{"DaemonSet kube-proxy", "Deployment coredns"}},
+		"replaced":   {append(proxy, maps+"kube-proxy"), nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Alive(t, m)
+				enginetest.Inside(a, func(k *kubesim.Cluster) {
+					for _, path := range x.deleted {
+						require.Contains(t, k.Objects, path)
+						delete(k.Objects, path)
+					}
+				})
+				var warned []string
+				p := a.Process()
+				target := cluster.Target{Config: p.Config(), Transport: enginetest.Transport(p), Wait: plan.APIServer, Warn: func(s string) { warned = append(warned, s) }}
+				_, err := run.Open(m, target).Plan(t.Context())
+				require.NoError(t, err)
+				warned = slices.DeleteFunc(warned, func(s string) bool { return !strings.Contains(s, "somebody has deleted") })
+				require.Len(t, warned, len(x.told))
+				for i, text := range x.told {
+					require.Contains(t, warned[i], text)
+				}
+			})
+		})
+	}
 }

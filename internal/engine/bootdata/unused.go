@@ -29,6 +29,8 @@ const (
 type Unused struct {
 	// Used is the boot data of the machines and pools that the manifest has, or that are deleted with their boot data.
 	Used []Place
+	// Prefixes are those of the names of secrets that runs have recorded and the manifest does not need.
+	Prefixes []string
 	// Parameters says that the manifest has machines whose boot data is in Parameter Store.
 	Parameters bool
 	Bucket     *graph.Ref[s3.BucketState] // nil if the manifest has none
@@ -91,14 +93,7 @@ func (u *Unused) Find(ctx context.Context, c *cloud.Clients) (*UnusedState, erro
 
 // findSecrets finds the secrets that are in the record of names.
 func (u *Unused) findSecrets(ctx context.Context, c *cloud.Clients, s *UnusedState) error {
-	prefixes, err := secrets.RecordedPrefixes(ctx, c)
-	if err != nil {
-		return err
-	}
-	for _, prefix := range prefixes {
-		if u.uses(boot.SecretsManager, func(p Place) bool { return p.Prefix == prefix }) {
-			continue
-		}
+	for _, prefix := range u.Prefixes {
 		d := &Data{Backend: boot.SecretsManager, Prefix: prefix}
 		names, err := d.stored(ctx, c)
 		if err != nil {

@@ -36,6 +36,23 @@ func EKSAddon(cluster *graph.Ref[eks.ClusterState], fargate bool) graph.Diagnosi
 	}
 }
 
+// WithoutServices returns the test whether pods on the nodes of an EKS cluster reach no Service, and so neither the API server: nothing has installed
+// kube-proxy, or what replaces it.
+func WithoutServices(cluster *graph.Ref[eks.ClusterState]) func(context.Context, *cloud.Clients) bool {
+	return func(ctx context.Context, c *cloud.Clients) bool {
+		s, ok := cluster.Found()
+		if !ok {
+			return false
+		}
+		k, err := s.Client(c)
+		if err != nil || k == nil {
+			return false
+		}
+		lost, err := incluster.LostDaemonSets(ctx, k, "kube-proxy")
+		return err == nil && len(lost) > 0
+	}
+}
+
 // missedProfile names the Deployments in kube-system with pods that wait for nodes. EKS gives a pod to Fargate when the pod is created, if a profile selects it
 // then ("Getting started with AWS Fargate for your cluster", EKS user guide, restarts CoreDNS for that reason).
 func missedProfile(ctx context.Context, k *kube.Client) (findings []string) {

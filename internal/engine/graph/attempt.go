@@ -178,6 +178,7 @@ type attempt struct {
 	rounds      rounds        // what accepted Updates have achieved
 	creations   int           // number of accepted calls of Create since AWS has shown the resource
 	alive       bool          // this attempt has seen it in a state that is not Failing
+	doubted     time.Time     // when the run began to wait, or last asked whether it waits in vain
 	failed      string        // the Failure that it had before this attempt
 	awaited     string        // the detail of the last Waiting event
 	polls       int           // number of reads since acted
@@ -274,7 +275,7 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	case plan.Conflict:
 		return false, &plan.ConflictError{Change: step.Diff.Only(plan.Replace)[0]}
 	case plan.Settle, plan.Update, plan.Await:
-		if err := a.busy(have, step.Diff); err != nil {
+		if err := a.busy(ctx, have, step.Diff); err != nil {
 			return false, err
 		}
 	}
@@ -285,7 +286,7 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 }
 
 // busy returns the error for a resource that does not exist yet, or that AWS is changing: the run waits until it has finished.
-func (a *attempt) busy(have State, d plan.Diff) error {
+func (a *attempt) busy(ctx context.Context, have State, d plan.Diff) error {
 	if have == nil {
 		return NotYet(errors.New("the resource to exist"))
 	}
@@ -295,8 +296,20 @@ func (a *attempt) busy(have State, d plan.Diff) error {
 		return nil
 	case a.failed != "" && a.acted.IsZero(): // nothing in the differences repairs it
 		return &FailedError{Reason: a.failed}
+	case a.waitsInVain(ctx):
+		return &FailedError{Reason: changing[0].Have}
 	}
 	return NotYet(fmt.Errorf("%s to become %s, is %s", changing[0].Field, changing[0].Want, orUnknown(changing[0].Have)))
+}
+
+// waitsInVain reports whether the wait cannot end (Hopeless).
+func (a *attempt) waitsInVain(ctx context.Context) bool {
+	now := a.x.Cloud.Clock.Now()
+	if a.hopeless == nil || within(&a.doubted, now, cloud.ConsistencyDelay) {
+		return false
+	}
+	a.doubted = now
+	return a.hopeless(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
 }
 
 // awaitsDeletion reports whether AWS is deleting the resource. The time limit begins again when the deletion has ended.

@@ -339,6 +339,7 @@ type options struct {
 	needs     []Edge
 	origin    string
 	diagnosis Diagnosis
+	hopeless  func(ctx context.Context, c *cloud.Clients) bool
 
 	replacedBy plan.ID
 	partOf     plan.ID
@@ -395,6 +396,12 @@ func Diagnosed(d Diagnosis) Option {
 	return func(o *options) { o.diagnosis = d }
 }
 
+// Hopeless sets how to find out that a wait for a change of the resource cannot end, because of something that nothing in the run changes. The run asks
+// after a minute of waiting, and each minute from then on.
+func Hopeless(asks func(ctx context.Context, c *cloud.Clients) bool) Option {
+	return func(o *options) { o.hopeless = asks }
+}
+
 func add[S State](g *Graph, r *Ref[S], opts []Option) *Ref[S] {
 	g.add(r, &r.resource, opts)
 	return r
@@ -407,6 +414,7 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	}
 	n.partOf, n.label = o.partOf, o.label
 	n.replacedBy, n.reasons, n.after, n.behind, n.leaves = o.replacedBy, o.reasons, o.after, o.behind, make(chan struct{})
+	n.hopeless = o.hopeless
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {
 		panic(fmt.Sprintf("graph: resource %s added twice", n.id))

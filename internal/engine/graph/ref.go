@@ -101,6 +101,7 @@ type resource struct {
 	origin    string
 
 	diagnosis Diagnosis // nil: there is none
+	hopeless  func(ctx context.Context, c *cloud.Clients) bool
 
 	replacedBy plan.ID   // what takes its place when it is deleted; "": nothing
 	partOf     plan.ID   // whose deletion it is a part of; "": of none

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 )
@@ -26,6 +27,19 @@ func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon { return c.EKS.Addon("vpc-cn
 func (c *Cluster) HasKubeProxy() bool {
 	plane := &c.EKS.ControlPlane.Spec
 	return !plane.KubeProxy.Disable && (plane.BootstrapSelfManagedAddons || c.EKS.Addon("kube-proxy") != nil)
+}
+
+// HasServices reports whether the manifest of an EKS cluster has something by which pods on its nodes reach Services: kube-proxy, or what takes its place,
+// as a pod network instead of the VPC CNI usually does.
+func (c *Cluster) HasServices() bool {
+	const proxy = "kube-proxy"
+	chart := slices.ContainsFunc(c.Charts, func(h Chart) bool { return h.HasPodNetwork() || h.Title == proxy })
+	set := slices.ContainsFunc(c.ResourceSets, func(s ResourceSet) bool {
+		return s.HasPodNetwork() || slices.ContainsFunc(s.Documents, func(d *Document) bool {
+			return d.Kind() == "DaemonSet" && strings.Contains(d.Metadata("name"), proxy)
+		})
+	})
+	return c.HasKubeProxy() || !c.HasVPCCNI() || chart || set
 }
 
 // HasPodIdentityAgent reports whether the manifest installs the add-on that gives pods the credentials of their pod identity

@@ -75,7 +75,7 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			}
 			return allowed(d, "secretsmanager:"+op, name)
 		case "S3":
-			action := map[string]string{"HeadBucket": "ListBucket", "ListObjectVersions": "ListBucketVersions", "DeleteObjects": "DeleteObjectVersion"}[op]
+			action := map[string]string{"HeadBucket": "ListBucket", "ListObjectVersions": "ListBucketVersions", "ListObjectsV2": "ListBucket", "DeleteObjects": "DeleteObjectVersion"}[op]
 			if action == "" {
 				action = op
 			}

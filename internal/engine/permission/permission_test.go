@@ -20,6 +20,7 @@ func needs(c call) []string {
 		{"s3", "HeadBucket"}:                   {"s3:ListBucket"},
 		{"s3", "HeadObject"}:                   {"s3:GetObject", "s3:ListBucket"}, // without s3:ListBucket, a missing object is a refusal
 		{"s3", "ListObjectVersions"}:           {"s3:ListBucketVersions"},
+		{"s3", "ListObjectsV2"}:                {"s3:ListBucket"},
 		{"s3", "DeleteObjects"}:                {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
 		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it

@@ -63,6 +63,9 @@ func (o *observer) observe(ctx context.Context) (err error) {
 		if inv.TagKeys, err = secrets.ReadTagKeys(ctx, c); err != nil {
 			return fmt.Errorf("tags that runs have set: %w", err)
 		}
+		if inv.BootSecrets, err = secrets.RecordedPrefixes(ctx, c); err != nil {
+			return fmt.Errorf("names of boot data: %w", err)
+		}
 	}
 	if err := o.observePoolSubnets(ctx); err != nil {
 		return err

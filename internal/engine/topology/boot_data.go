@@ -134,6 +134,12 @@ func deleteUnusedBootData(g *graph.Graph, in inputs, sources bootSources, planne
 			}
 		}
 	}
+	unused.Prefixes = slices.DeleteFunc(slices.Clone(in.inv.BootSecrets), func(prefix string) bool {
+		return slices.ContainsFunc(unused.Used, func(p bootdata.Place) bool { return p.Backend == boot.SecretsManager && p.Prefix == prefix })
+	})
+	if len(unused.Prefixes) == 0 && !unused.Parameters && unused.Bucket == nil {
+		return
+	}
 	after := append(runPods(g), graph.Awaits(slices.Concat(machinesLeaving(g), resourcesOf(g, "boot-data"))...)...)
 	found := graph.Retire(g, "boot-data/unused", unused, graph.From("no longer in the manifest"), graph.With(after))
 	if sources.record.ref == nil {

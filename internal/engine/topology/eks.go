@@ -369,6 +369,9 @@ func addEKSAddon(
 	opts := []graph.Option{in.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after)}
 	if in.usesAPIServer() {
 		opts = append(opts, graph.Diagnosed(diagnose.EKSAddon(cluster, len(in.m.EKS.Fargate) > 0)))
+		if !in.m.HasServices() && len(in.m.EKS.Fargate) == 0 { // on Fargate, pods need no kube-proxy DaemonSet
+			opts = append(opts, graph.Hopeless(diagnose.WithoutServices(cluster)))
+		}
 	}
 	return graph.Add(g, plan.ID("addon/"+a.Name), x, opts...)
 }

@@ -58,6 +58,7 @@ type Inventory struct {
 	Templates    []ec2.LaunchTemplateState    // launch templates of the cluster, without user data
 	LostMembers  []string                     // signs that a member of etcd has no machine (FindLostMembers)
 	TagKeys      secrets.TagKeys              // of tags that runs have set
+	BootSecrets  []string                     // prefixes of the names of secrets with boot data that runs may have stored
 	Unhealthy    map[string]string            // IDs of machines that are to be replaced, and why (CheckHealth)
 }
 

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -216,5 +218,28 @@ func TestRolesOfAddonsAreChecked(t *testing.T) {
 		assert.NotContains(t, told(), want)
 		a.Edit(func(s *awssim.State) { delete(s.IAM.Roles, "ebs-csi") })
 		assert.Contains(t, told(), want)
+	})
+}
+
+// A run does not wait for add-ons whose pods reach no Service: nothing installs kube-proxy.
+func TestNoWaitWithoutServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.EKSAddons)
+		m.EKS.ControlPlane.Spec.KubeProxy.Disable = true
+		addons := slices.DeleteFunc(slices.Clone(*m.EKS.ControlPlane.Spec.Addons), func(a ekscontrolplanev1.Addon) bool { return a.Name == "kube-proxy" })
+		m.EKS.ControlPlane.Spec.Addons, m.EKS.Fargate = &addons, nil
+		a := enginetest.Prepared(t, m)
+		for range 2 {
+			_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+			require.ErrorContains(t, err, "AWS reports DEGRADED")
+			var diagnosed plan.Diagnosed
+			require.ErrorAs(t, err, &diagnosed)
+			findings, _ := diagnosed.Diagnosis()
+			require.Contains(t, strings.Join(findings, "\n"), "has no DaemonSet kube-system/kube-proxy")
+		}
+		began := time.Now()
+		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.Error(t, err)
+		require.Less(t, time.Since(began), 4*time.Minute)
 	})
 }

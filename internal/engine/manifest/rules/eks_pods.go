@@ -53,16 +53,7 @@ func (c *checks) warnNoNetwork() {
 // neither the API server nor a name (https://github.com/aws-samples/eks-workshop-v2/issues/1782). It does not warn if the VPC CNI is disabled, too:
 // what comes in its place usually replaces kube-proxy.
 func (c *checks) warnNoServices() {
-	const proxy = "kube-proxy"
-	if c.cluster.HasKubeProxy() || !c.cluster.HasVPCCNI() || !c.hasNodes() && c.cluster.EKS.Karpenter == nil {
-		return
-	}
-	otherChart := slices.ContainsFunc(c.cluster.Charts, func(h manifest.Chart) bool { return h.HasPodNetwork() || h.Title == proxy })
-	otherSet := slices.ContainsFunc(c.cluster.ResourceSets, func(s manifest.ResourceSet) bool { return s.HasPodNetwork() })
-	named := func(d *manifest.Document) bool {
-		return d.Kind() == "DaemonSet" && strings.Contains(d.Metadata("name"), proxy)
-	}
-	if otherChart || otherSet || c.hasObject(named) {
+	if c.cluster.HasServices() || !c.hasNodes() && c.cluster.EKS.Karpenter == nil {
 		return
 	}
 	path, what, fix := "spec.bootstrapSelfManagedAddons", "nothing installs kube-proxy", "add the add-on kube-proxy"

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // SchemeOf returns the scheme of the load balancer with a DNS name, and whether it
@@ -20,6 +22,13 @@ func (svc *Service) SchemeOf(host string) (scheme string, exists bool) {
 		}
 	}
 	return "", false
+}
+
+// Resolves reports whether a name leads to an address. AWS makes and removes the names of load balancers (DNSName in both versions of the ELB API
+// reference); other names are somebody's, who is taken to have made them.
+func (svc *Service) Resolves(host string) bool {
+	_, exists := svc.SchemeOf(host)
+	return exists || !regex.Of(`(?i)\.elb(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?$`).MatchString(host)
 }
 
 // Forwards reports whether the load balancer with a DNS name, if it exists, forwards to

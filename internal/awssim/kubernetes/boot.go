@@ -462,6 +462,10 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"
 		return
 	}
+	if !svc.ELB.Resolves(b.Host) { // UploadConfiguration uses the address in admin.conf
+		b.Failed = fmt.Sprintf("kubeadm init: could not create ConfigMap kubeadm-config: dial tcp: lookup %s: no such host", b.Host)
+		return
+	}
 	config, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
 	config, err := uploaded(config)
 	if err != nil {

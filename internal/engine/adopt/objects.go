@@ -94,6 +94,7 @@ func (l *looking) clusterState(ctx context.Context) (s clusterapi.State, err err
 	if s.Endpoint, err = l.controlPlaneEndpoint(); err != nil {
 		return s, err
 	}
+	s.Balancer = l.Built.Endpoint.BalancerName()
 	if s.PKI, err = secrets.StoredPKI(cloud.ReadOnly(ctx), l.Cloud); err != nil {
 		return s, fmt.Errorf("read the keys of the cluster: %w", err)
 	}

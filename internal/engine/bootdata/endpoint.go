@@ -36,15 +36,25 @@ func (e Endpoint) String() string {
 
 // Name returns the host; "" while it is not known.
 func (e Endpoint) Name() string {
-	host := e.Host
-	if lb, ok := e.Network.Found(); ok && host == "" {
-		host = lb.DNS
+	if e.Host != "" {
+		return e.Host
 	}
-	if lb, ok := e.Classic.Found(); ok && host == "" {
-		host = lb.DNS
+	if cluster, ok := e.EKS.Found(); ok {
+		return strings.TrimPrefix(cluster.Endpoint, "https://")
 	}
-	if cluster, ok := e.EKS.Found(); ok && host == "" {
-		host = strings.TrimPrefix(cluster.Endpoint, "https://")
+	return e.BalancerName()
+}
+
+// HasBalancer reports whether the API server has a load balancer of the manifest.
+func (e Endpoint) HasBalancer() bool { return e.Network != nil || e.Classic != nil }
+
+// BalancerName returns the name in DNS of the load balancer; "" while it is not known.
+func (e Endpoint) BalancerName() string {
+	if lb, ok := e.Network.Found(); ok {
+		return lb.DNS
 	}
-	return host
+	if lb, ok := e.Classic.Found(); ok {
+		return lb.DNS
+	}
+	return ""
 }

@@ -1,9 +1,10 @@
 package clusterapi
 
 import (
+	"cmp"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // the type of a field of CAPA
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // fillNetwork writes the IDs of the cluster's own VPC and subnets into the specification of
@@ -35,7 +36,8 @@ func subnetSpec(have Subnet, listed infrav1.Subnets) infrav1.SubnetSpec {
 	return s
 }
 
-// infraEndpoint converts an address to the type of CAPA's fields.
-func infraEndpoint(e clusterv1.APIEndpoint) clusterv1beta1.APIEndpoint {
-	return clusterv1beta1.APIEndpoint{Host: e.Host, Port: e.Port}
+// infraEndpoint returns the address of the AWSCluster: the name of the load balancer also where the Cluster has a name of the user's. CAPA writes
+// that name each time, and its webhook refuses to change another one (reconcileLoadBalancer in controllers/awscluster_controller.go).
+func (b *builder) infraEndpoint() clusterv1beta1.APIEndpoint {
+	return clusterv1beta1.APIEndpoint{Host: cmp.Or(b.s.Balancer, b.s.Endpoint.Host), Port: b.s.Endpoint.Port}
 }

@@ -25,6 +25,7 @@ import (
 // State has the existing parts of the cluster that objects mention.
 type State struct {
 	Endpoint   clusterv1.APIEndpoint // of the API server
+	Balancer   string                // name in DNS of the load balancer of the API server; "" without one
 	Services   string                // CIDR block that EKS has chosen for Services; "" if the cluster is self-managed
 	Clients    []string              // CIDR blocks that may use the public endpoint of EKS; nil: as the manifest says
 	VPC        *ec2.VPCState         // nil if somebody else owns the VPC
@@ -116,7 +117,7 @@ func (b *builder) addManifest() {
 			x = b.cluster
 		case *infrav1.AWSCluster:
 			b.fillNetwork(&o.Spec.NetworkSpec)
-			o.Spec.Region, o.Spec.ControlPlaneEndpoint = b.m.Region, infraEndpoint(b.s.Endpoint)
+			o.Spec.Region, o.Spec.ControlPlaneEndpoint = b.m.Region, b.infraEndpoint()
 		case *ekscontrolplanev1.AWSManagedControlPlane:
 			b.fillNetwork(&o.Spec.NetworkSpec)
 			o.Spec.Region = b.m.Region

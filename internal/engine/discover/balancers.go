@@ -70,10 +70,17 @@ func rank(first bool) int {
 
 // isPrimary reports whether a load balancer is that of the endpoint.
 func (s *SelfManaged) isPrimary(b Balancer) bool {
-	if s.Marker != nil && s.Marker.Endpoint != "" {
-		return strings.HasPrefix(s.Marker.Endpoint, b.DNS+":")
+	if s.Marker != nil {
+		if host, _, _ := strings.Cut(s.Marker.Endpoint, ":"); s.isBalancer(host) {
+			return b.DNS == host
+		}
 	}
 	return b.Name == topology.APIServerName(s.Namespace, s.Name, false)
+}
+
+// isBalancer reports whether a host is the name in DNS of a load balancer of the API server.
+func (s *SelfManaged) isBalancer(host string) bool {
+	return s.Classic != nil && s.Classic.DNS == host || slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.DNS == host })
 }
 
 func (s *SelfManaged) addBalancer(ctx context.Context, c *cloud.Clients, lb elb.LoadBalancerState, owned bool) error {

@@ -113,10 +113,8 @@ func (s *SelfManaged) infrastructure() map[string]any {
 	}
 	setMap(spec, "additionalTags", s.additionalTags())
 	s.setBalancers(spec)
-	if len(s.Balancers)+rank(s.Classic != nil) == 0 {
-		if host, _, ok := strings.Cut(s.Endpoint(), ":"); ok {
-			spec["controlPlaneEndpoint"] = map[string]any{"host": host, "port": int64(s.port())}
-		}
+	if host, _, ok := strings.Cut(s.Endpoint(), ":"); ok && !s.isBalancer(host) {
+		spec["controlPlaneEndpoint"] = map[string]any{"host": host, "port": int64(s.port())}
 	}
 	s.setBastion(spec)
 	s.setBucket(spec)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
@@ -81,8 +80,7 @@ func eksKubeconfig(c *run.Cluster, s *eks.ClusterState, o cluster.KubeconfigOpti
 	return k.Encode()
 }
 
-// endpoint returns the address of the API server, from the manifest or from the load
-// balancer with the tag of the cluster.
+// endpoint returns the address of the API server, from the manifest or from what runs have stored.
 func (v *view) endpoint(ctx context.Context) (string, error) {
 	if v.Cluster.Manifest != nil {
 		if err := v.Look(ctx); err != nil {
@@ -91,7 +89,7 @@ func (v *view) endpoint(ctx context.Context) (string, error) {
 		if e := run.Known(v.Built.Endpoint.String()); e != "" {
 			return e, nil
 		}
-	} else if e, err := elb.TaggedEndpoint(cloud.ReadOnly(ctx), v.Cloud); e != "" || err != nil {
+	} else if e, err := v.StoredAddress(cloud.ReadOnly(ctx)); e != "" || err != nil {
 		return e, err
 	}
 	return "", fmt.Errorf("cluster %s has no load balancer in %s yet", v.Cluster.Name, v.Cluster.Region)

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
@@ -216,7 +215,7 @@ func (v *view) lookByTag(ctx context.Context, s *cluster.Status) (err error) {
 			s.Since = &since
 		}
 	}
-	if s.Endpoint, err = elb.TaggedEndpoint(ctx, v.Cloud); err != nil || s.Endpoint != "" {
+	if s.Endpoint, err = v.StoredAddress(ctx); err != nil || s.Endpoint != "" {
 		return err
 	}
 	if e, err := eks.Tagged(ctx, v.Cloud); err == nil && e != nil { // without the permission there is none to show

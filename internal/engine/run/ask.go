@@ -117,15 +117,14 @@ func (l *Looking) APIServer(ctx context.Context) (*kube.Client, error) {
 	return incluster.Administrator(l.Cloud, endpoint, keys)
 }
 
-// apiEndpoint returns host and port of the API server, from the graph or from the load
-// balancer with the cluster's tag.
+// apiEndpoint returns host and port of the API server, from the graph or from what runs have stored.
 func (l *Looking) apiEndpoint(ctx context.Context) (string, error) {
 	if e := Known(l.Built.Endpoint.String()); e != "" {
 		return e, nil
 	}
-	e, err := elb.TaggedEndpoint(ctx, l.Cloud)
+	e, err := l.StoredAddress(ctx)
 	if e == "" && err == nil {
-		err = errors.New("the cluster has no load balancer")
+		err = errNoAddress
 	}
 	return e, err
 }

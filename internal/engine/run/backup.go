@@ -11,7 +11,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
@@ -172,7 +171,7 @@ func (s *Session) knownEndpoint(ctx context.Context) (string, error) {
 			return e, nil
 		}
 	}
-	e, err := elb.TaggedEndpoint(ctx, s.Cloud)
+	e, err := s.StoredAddress(ctx)
 	if e == "" && err == nil {
 		err = fmt.Errorf("cluster %s has no load balancer in %s", s.Cluster.Name, s.Cluster.Region)
 	}

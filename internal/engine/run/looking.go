@@ -64,6 +64,7 @@ func (l *Looking) Look(ctx context.Context) error {
 		l.unlessStopped(l.checkControlPlane),
 		l.unlessStopped(l.checkQuorum),
 		l.checkProtection,
+		l.checkAPIName,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -484,6 +484,27 @@ func otherOwner(tags cloud.Tags, c *cloud.Clients) string {
 	return ""
 }
 
+// IsBalancerName reports whether a host is a name in DNS that AWS gives to load balancers of a region: NAME-HASH.elb.REGION.amazonaws.com for
+// network load balancers, NAME-NUMBER.REGION.elb.amazonaws.com for classic ones.
+func IsBalancerName(host, region string) bool {
+	for _, infix := range []string{".elb." + region + ".amazonaws.com", "." + region + ".elb.amazonaws.com"} {
+		if _, after, is := strings.Cut(strings.ToLower(host), infix); is && (after == "" || after == ".cn") {
+			return true
+		}
+	}
+	return false
+}
+
+// HasBalancerNamed reports whether a load balancer in this account and region has a name in DNS.
+func HasBalancerNamed(ctx context.Context, c *cloud.Clients, host string) (bool, error) {
+	all, err := LoadBalancers(ctx, c)
+	if err != nil || slices.ContainsFunc(all, func(lb LoadBalancerState) bool { return strings.EqualFold(lb.DNS, host) }) {
+		return err == nil, err
+	}
+	classic, err := ClassicLoadBalancers(ctx, c)
+	return slices.ContainsFunc(classic, func(lb ClassicLoadBalancerState) bool { return strings.EqualFold(lb.DNS, host) }), err
+}
+
 // TaggedEndpoint returns the host and port of the API server from the load balancer with
 // the owned tag; "" if there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {

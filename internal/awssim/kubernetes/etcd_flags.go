@@ -76,6 +76,9 @@ func etcdRefused(args any, tag, version, keys, data string) string {
 			}
 			times[name] = float64(n)
 		}
+		if name == "initial-cluster-state" && value == "existing" {
+			return "etcd: cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs"
+		}
 		if why := cmp.Or(etcdValueRefused(name, value), replacedEtcd(name, value, data)); why != "" {
 			return "etcd: " + why
 		}
@@ -90,6 +93,30 @@ func etcdRefused(args any, tag, version, keys, data string) string {
 		return "etcd: --election-timeout should be at least as 5 times as --heartbeat-interval"
 	case election > 50000:
 		return "etcd: --election-timeout is too long, and should be set less than 50000ms"
+	}
+	return ""
+}
+
+// etcdVariablesRefused returns why etcd does not take variables: each ETCD_FLAG_NAME sets the flag that is not among its arguments (SetFlagsFromEnv in
+// pkg/flags of etcd). kubeadm's own arguments are there always.
+func etcdVariablesRefused(env []variable, args any) string {
+	given := strings.Fields("advertise-client-urls cert-file client-cert-auth data-dir initial-advertise-peer-urls initial-cluster key-file " +
+		"listen-client-urls listen-metrics-urls listen-peer-urls name peer-cert-file peer-client-cert-auth peer-key-file peer-trusted-ca-file trusted-ca-file snapshot-count")
+	for _, arg := range pairs(args) {
+		given = append(given, arg[0])
+	}
+	for _, v := range env {
+		name, is := strings.CutPrefix(v.Name, "ETCD_")
+		if name = strings.ToLower(strings.ReplaceAll(name, "_", "-")); !is || v.Value == "" || slices.Contains(given, name) || !slices.Contains(words("flags etcd"), name) {
+			continue
+		}
+		why := etcdValueRefused(name, v.Value)
+		if _, err := strconv.ParseInt(v.Value, 0, 64); err != nil && slices.Contains(strings.Fields("heartbeat-interval election-timeout quota-backend-bytes"), name) {
+			why = "parse error"
+		}
+		if why != "" {
+			return fmt.Sprintf("etcd: invalid value %q for %s: %s", v.Value, v.Name, why)
+		}
 	}
 	return ""
 }

@@ -64,7 +64,7 @@ func takenRefused(files map[string]string, command string, plane bool, ignored [
 func skipsRefused(phases []string, command string) string {
 	needed := map[string]string{
 		"init": "certs kubeconfig etcd control-plane kubelet-start upload-config bootstrap-token",
-		"join": "kubelet-start control-plane-prepare",
+		"join": "kubelet-start control-plane-prepare etcd-join",
 	}
 	const dispensable = "ca etcd-ca front-proxy-ca sa super-admin download-certs" // what they make is on the machine already, or unused
 	for _, phase := range phases {
@@ -90,6 +90,7 @@ func configRefused(text, version string, files map[string]string) string {
 			External *struct{}
 			Local    struct {
 				ExtraArgs         any
+				ExtraEnvs         []variable
 				ImageTag, DataDir string
 			}
 		}
@@ -139,6 +140,12 @@ func configRefused(text, version string, files map[string]string) string {
 		return why
 	}
 	local := doc.Etcd.Local
+	if why := podRefused("etcd", keys, nil, local.ExtraEnvs); why != "" {
+		return why
+	}
+	if why := etcdVariablesRefused(local.ExtraEnvs, local.ExtraArgs); why != "" {
+		return why
+	}
 	return etcdRefused(local.ExtraArgs, local.ImageTag, version, keys, cmp.Or(local.DataDir, "/var/lib/etcd"))
 }
 

@@ -65,21 +65,59 @@ func (c *checks) checkEtcdArguments(o *manifest.Entry, path string, config *boot
 	minor := etcdMinor(config.Etcd.Local.ImageTag, v)
 	for i, a := range config.Etcd.Local.ExtraArgs {
 		at := argumentPath(o, path, i, a.Name)
-		form, known := etcdFlags()[a.Name]
+		_, known := etcdFlags()[a.Name]
 		first, last := etcdLife(a.Name)
-		rule := etcdRules()[a.Name]
-		switch {
+		switch why := wrongEtcdValue(a.Name, manifest.Deref(a.Value)); {
 		case !known:
 			c.fail(o.Problem(at, "etcd has no argument "+a.Name, "remove it"))
-		case a.Value != nil && badValue(form, *a.Value) != "":
-			c.fail(o.Problem(at, fmt.Sprintf("%q is not %s, which etcd expects of %s", *a.Value, badValue(form, *a.Value), a.Name), "change the value"))
 		case minor < first || minor > last:
 			c.fail(o.Problem(at, fmt.Sprintf("etcd 3.%d has no argument %s", minor, a.Name), "remove it"))
-		case rule != nil && a.Value != nil && *a.Value != "" && rule(*a.Value) != "":
-			c.fail(o.Problem(at, fmt.Sprintf("%s of etcd: %s", a.Name, rule(*a.Value)), "change the value, or remove the argument"))
+		case why != "" && a.Value != nil:
+			c.fail(o.Problem(at, fmt.Sprintf("%s of etcd: %s", a.Name, why), "change the value, or remove the argument"))
+		case a.Name == "initial-cluster-state" && manifest.Deref(a.Value) == "existing": // kubeadm says new to the first member, and existing to the others
+			c.fail(o.Problem(at, "the first etcd does not start: it finds no members", "remove it: kubeadm sets it"))
+		case a.Name == "initial-cluster-state":
+			c.warn(o.Problem(at, "a member that joins, such as in place of another one, needs existing", "remove it: kubeadm sets it"))
 		}
 	}
 	c.checkEtcdTogether(o, path, config)
+	c.checkEtcdVariables(o, strings.TrimSuffix(path, "extraArgs")+"extraEnvs", &config.Etcd.Local)
+}
+
+// wrongEtcdValue returns why etcd does not take a value of a flag; "" if it does.
+func wrongEtcdValue(flag, value string) string {
+	if bad := badValue(etcdFlags()[flag], value); bad != "" {
+		return fmt.Sprintf("%q is not %s", value, bad)
+	}
+	if rule := etcdRules()[flag]; rule != nil && value != "" {
+		return rule(value)
+	}
+	return ""
+}
+
+// checkEtcdVariables checks the variables that set flags of etcd: ETCD_LOG_LEVEL sets log-level, if that is not among the arguments (SetFlagsFromEnv in
+// pkg/flags of etcd). Other variables are ignored.
+func (c *checks) checkEtcdVariables(o *manifest.Entry, at string, local *bootstrapv1.LocalEtcd) {
+	if local.ExtraEnvs == nil {
+		return
+	}
+	for i, e := range *local.ExtraEnvs {
+		name, is := strings.CutPrefix(e.Name, "ETCD_")
+		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		given := slices.Contains(kubeadmOfEtcd(), flag) || slices.ContainsFunc(local.ExtraArgs, func(a bootstrapv1.Arg) bool { return a.Name == flag })
+		if _, known := etcdFlags()[flag]; !is || !known || given || e.Value == "" {
+			continue
+		}
+		if why := wrongEtcdValue(flag, e.Value); why != "" {
+			c.fail(o.Problem(fmt.Sprintf("%s[%d].value", at, i), "etcd does not start: "+why, "change the value, or remove the variable"))
+		}
+	}
+}
+
+// kubeadmOfEtcd are the flags that kubeadm sets always (getEtcdCommand in cmd/kubeadm/app/phases/etcd/local.go).
+func kubeadmOfEtcd() []string {
+	return strings.Fields(`advertise-client-urls cert-file client-cert-auth data-dir initial-advertise-peer-urls initial-cluster key-file listen-client-urls
+		listen-metrics-urls listen-peer-urls name peer-cert-file peer-client-cert-auth peer-key-file peer-trusted-ca-file snapshot-count trusted-ca-file`)
 }
 
 // etcdMinor returns the minor version of etcd 3: that of the tag of its image, or that of kubeadm (DefaultEtcdVersion in

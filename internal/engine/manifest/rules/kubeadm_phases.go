@@ -17,7 +17,7 @@ import (
 type needed struct{ command, phase, without string }
 
 // neededPhases returns the phases without which a machine does not become a part of the cluster.
-func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bool) []needed {
+func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bool, v kubernetesVersion) []needed {
 	all := []needed{{"join", "kubelet-start", "the kubelet is not started"}}
 	if !plane {
 		return all
@@ -31,6 +31,12 @@ func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bo
 	)
 	if !config.Etcd.External.IsDefined() {
 		all = append(all, needed{"init", "etcd", "there is no etcd"})
+		const localModeSince = 31 // etcd joins after the kubelet has started, in a phase of its own, where ControlPlaneKubeletLocalMode is on
+		if v.minor >= localModeSince {
+			all = append(all, needed{"join", "etcd-join", "there is no etcd on the machine"})
+		} else if v.minor > 0 {
+			all = append(all, needed{"join", "control-plane-join", "there is no etcd on the machine"})
+		}
 	}
 	if c.nodes() > 1 {
 		all = append(all,
@@ -44,18 +50,18 @@ func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bo
 // dispensable returns parts of needed phases that a cluster can do without: the run brings the keys of authorities, and nobody downloads
 // certificates.
 func dispensable() []string {
-	return strings.Fields("certs/ca certs/etcd-ca certs/front-proxy-ca certs/sa kubeconfig/super-admin control-plane-prepare/download-certs")
+	return strings.Fields("certs/ca certs/etcd-ca certs/front-proxy-ca certs/sa kubeconfig/super-admin control-plane-prepare/download-certs control-plane-join/update-status control-plane-join/mark-control-plane")
 }
 
 // checkNeededPhases refuses to skip phases of kubeadm without which there is no cluster. Files and commands of the manifest may do the same
 // as a phase, so machines that have some are not checked.
-func (c *checks) checkNeededPhases(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
+func (c *checks) checkNeededPhases(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool, v kubernetesVersion) {
 	if len(spec.PreKubeadmCommands)+len(spec.BootCommands)+len(spec.PostKubeadmCommands) > 0 ||
 		slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return strings.HasPrefix(f.Path, "/etc/kubernetes/") }) {
 		return
 	}
 	skipped := map[string][]string{"init": spec.InitConfiguration.SkipPhases, "join": spec.JoinConfiguration.SkipPhases}
-	for _, n := range c.neededPhases(&spec.ClusterConfiguration, plane) {
+	for _, n := range c.neededPhases(&spec.ClusterConfiguration, plane, v) {
 		for i, phase := range skipped[n.command] {
 			if of, _, _ := strings.Cut(phase, "/"); of == n.phase && !slices.Contains(dispensable(), phase) {
 				at := fmt.Sprintf("%s.%sConfiguration.skipPhases[%d]", prefix, n.command, i)

@@ -121,7 +121,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.checkKubeadmScripts(o, prefix, spec)
 	c.checkMounts(o, prefix, spec, plane)
 	c.checkPhases(o, prefix, spec, v)
-	c.checkNeededPhases(o, prefix, spec, plane)
+	c.checkNeededPhases(o, prefix, spec, plane, v)
 	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
 		c.checkMadeFiles(o, prefix, spec)

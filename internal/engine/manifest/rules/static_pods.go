@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/apiserver"
 )
 
 // checkStaticPods checks the volumes and variables that a manifest adds to the components of the control plane. The kubelet
@@ -39,16 +41,25 @@ func (c *checks) checkStaticPods(o *manifest.Entry, prefix string, spec *bootstr
 			continue
 		}
 		for i, e := range *x.env {
-			if bad := validation.IsRelaxedEnvVarName(e.Name); len(bad) > 0 {
-				c.fail(
-					o.Problem(
-						fmt.Sprintf("%s%s.extraEnvs[%d].name", at, x.field, i),
-						fmt.Sprintf("%s does not start: %q is not the name of a variable: %s", x.component, e.Name, bad[0]),
-						"change it",
-					),
-				)
-			}
+			c.checkPodVariable(o, fmt.Sprintf("%s%s.extraEnvs[%d]", at, x.field, i), x.component, e.EnvVar)
 		}
+	}
+}
+
+// checkPodVariable checks a variable of a static pod. The kubelet runs no static pod that refers to objects of the API server (HasAPIObjectReference in
+// pkg/api/pod of Kubernetes 1.34); before, its container waited for them in vain.
+func (c *checks) checkPodVariable(o *manifest.Entry, at, component string, e corev1.EnvVar) {
+	fail := func(field, what, fix string) { c.fail(o.Problem(at+field, component+" does not start: "+what, fix)) }
+	if bad := validation.IsRelaxedEnvVarName(e.Name); len(bad) > 0 {
+		fail(".name", fmt.Sprintf("%q is not the name of a variable: %s", e.Name, bad[0]), "change it")
+		return
+	}
+	if from := e.ValueFrom; from != nil && (from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil || from.FileKeyRef != nil) {
+		fail(".valueFrom", "it runs before there is an API server, so its pod can refer to no Secret, ConfigMap or volume of others", "write the value, or a file and an argument")
+		return
+	}
+	for _, r := range apiserver.OfVariable(e) {
+		fail("."+r.Field, r.What, r.Fix)
 	}
 }
 

@@ -58,6 +58,16 @@ func (c *check) containerPorts(at string, ports []corev1.ContainerPort, host boo
 	c.distinct(at+"ports", keys)
 }
 
+// OfVariable returns the reasons for which a pod cannot have an environment variable.
+func OfVariable(e corev1.EnvVar) []Refusal {
+	c := &check{}
+	c.variables("", []corev1.EnvVar{e})
+	for i := range c.found {
+		c.found[i].Field = strings.TrimPrefix(c.found[i].Field, "env[0].")
+	}
+	return c.found
+}
+
 // variables checks environment variables. Two with the same name are refused, because the name is the key of the list in a server-side apply.
 func (c *check) variables(at string, env []corev1.EnvVar) {
 	seen := map[string]bool{}

@@ -100,15 +100,32 @@ func (c *cloudConfig) runRefused() string {
 // runEnds returns why the script of the commands does not reach the command with which the machine joins: another command ends the script, or never
 // ends. Only commands of one line are checked.
 func (c *cloudConfig) runEnds() string {
+	strict, gone := false, ""
 	for _, x := range c.Run {
 		line, is := x.(string)
+		if regex.Of(`\b(start|restart|unmask|install)\b`).MatchString(line) {
+			gone = ""
+		}
 		switch {
 		case !is:
 			continue
 		case regex.Of(`kubeadm (init|join)|bootstrap\.sh|nodeadm`).MatchString(line):
+			if gone != "" {
+				return line + ": what it needs is gone since " + gone
+			}
 			return ""
-		case regex.Of(`^\s*(exit|return)(\s+[0-9]+)?\s*$`).MatchString(line), regex.Of(`^\s*exec\s+[^<>&\d]`).MatchString(line):
+		case regex.Of(`^\s*(exit|return)(\s+[0-9]+)?\s*$`).MatchString(line), regex.Of(`^\s*exec\s+[^<>&\d]`).MatchString(line),
+			regex.Of(`^\s*kill\b.*\s\$\$\s*$`).MatchString(line), regex.Of(`^.* && exit( \d+)? \|\| exit( \d+)?\s*$`).MatchString(line):
 			return line + ": the shell has ended: nothing runs kubeadm"
+		case regex.Of(`^\s*((systemctl\s+)?(reboot|poweroff|halt)|shutdown\s+(-\w+\s+)*(now|\+0)|init\s+[06])\s*$`).MatchString(line):
+			return line + ": the machine stops, and cloud-init runs its commands once per instance: nothing runs kubeadm"
+		case regex.Of(`^\s*set -e\s*$`).MatchString(line):
+			strict = true
+		case strict && regex.Of(`^\s*false\s*$`).MatchString(line):
+			return line + ": set -e has ended the shell: nothing runs kubeadm"
+		case regex.Of(`^\s*(systemctl\s+(stop|disable --now|mask --now)\s+containerd|systemctl\s+mask\s+kubelet)(\.service)?\s*$`).MatchString(line),
+			regex.Of(`^\s*(apt-get|apt|yum|dnf)\s.*\b(remove|purge|erase)\b.*\b(kubelet|kubeadm|containerd)\b`).MatchString(line):
+			gone = line
 		case regex.Of(`^\s*(sleep\s+inf(inity)?|tail\s+-[fF]\b.*|journalctl\b.*\s(-f|--follow)\b.*|while (true|:)\s*;\s*do sleep \S+\s*;\s*done)\s*$`).MatchString(line) &&
 			!strings.HasSuffix(strings.TrimSpace(line), "&"):
 			return line + ": it does not end: nothing runs kubeadm"

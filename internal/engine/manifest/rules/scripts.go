@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules/script"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
@@ -33,16 +34,16 @@ func scriptLines(field string, commands []string) (all []scriptLine) {
 // in cloudinit/util.py), so an unclosed quote or a missing "fi" also affects the commands after it. One statement may span several commands. sh
 // is dash or bash, depending on the image; a script is refused only if neither can parse it.
 func (c *checks) checkScript(o *manifest.Entry, lines []scriptLine) {
-	script := ""
+	text := ""
 	for _, line := range lines {
 		if strings.Contains(line.text, "{%") {
 			return // a statement of jinja changes it
 		}
-		script += withoutExpressions(line.text) + "\n"
+		text += withoutExpressions(line.text) + "\n"
 	}
-	wrong := unreadable(script)
+	wrong := unreadable(text)
 	if wrong == nil {
-		c.checkEnds(o, lines, script)
+		c.checkEnds(o, lines, text)
 		return
 	}
 	before := slices.ContainsFunc(lines, func(line scriptLine) bool { return line.text == joins }) // the command that joins comes later
@@ -74,85 +75,16 @@ func fieldAt(lines []scriptLine, at int) string {
 	return lines[0].field
 }
 
-// checkEnds refuses a command that ends the script, or that never ends, if it comes before the command with which the machine joins.
-func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, script string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
-	if err != nil || !strings.Contains(script, joins) {
-		return
+// checkEnds refuses a command after which the machine does not join.
+func (c *checks) checkEnds(o *manifest.Entry, lines []scriptLine, text string) {
+	switch x := script.FirstObstacle(text, joins); {
+	case x == nil:
+	case x.Ends:
+		c.failFirst(o.Problem(fieldAt(lines, x.Line), "the machine would not join: all commands are one script, and "+x.What,
+			"remove it, or run it in the background or as a service of systemd"))
+	default:
+		c.failFirst(o.Problem(fieldAt(lines, x.Line), "the machine would not join: "+x.What, "remove it"))
 	}
-	for _, s := range file.Stmts {
-		if word(s.Cmd) == joins {
-			return
-		}
-		what := ""
-		if !s.Background && !s.Negated {
-			what = endless(s.Cmd)
-		}
-		if what != "" {
-			c.failFirst(o.Problem(fieldAt(lines, int(s.Pos().Line())), "the machine would not join: all commands are one script, and "+what,
-				"remove it, or run it in the background or as a service of systemd"))
-			return
-		}
-	}
-}
-
-// endless returns the reason why no command after cmd can run: cmd ends the script, or cmd itself never ends. It returns "" if later commands can
-// run.
-func endless(cmd syntax.Command) string {
-	switch x := cmd.(type) {
-	case *syntax.CallExpr:
-		return endlessCall(x)
-	case *syntax.Block:
-		for _, s := range x.Stmts {
-			if what := endless(s.Cmd); what != "" && !s.Background {
-				return what
-			}
-		}
-	case *syntax.WhileClause:
-		if len(x.Cond) != 1 || !slices.Contains([]string{"true", ":"}, word(x.Cond[0].Cmd)) || x.Until {
-			return ""
-		}
-		leaves := false
-		syntax.Walk(x, func(n syntax.Node) bool {
-			call, is := n.(*syntax.CallExpr)
-			leaves = leaves || is && slices.Contains([]string{"break", "return", "exit", "exec", "kill"}, word(call))
-			return true
-		})
-		if !leaves {
-			return "the loop never ends"
-		}
-	}
-	return ""
-}
-
-func endlessCall(x *syntax.CallExpr) string {
-	var args []string
-	for _, a := range x.Args {
-		args = append(args, a.Lit())
-	}
-	has := func(flags ...string) bool {
-		return slices.ContainsFunc(args[1:], func(a string) bool { return slices.Contains(flags, a) })
-	}
-	switch name := word(x); {
-	case name == "exit":
-		return "exit ends it"
-	case name == "exec" && len(args) > 1:
-		return "exec replaces its shell"
-	case name == "sleep" && has("infinity", "inf"),
-		name == "tail" && has("-f", "-F", "--follow"),
-		name == "journalctl" && has("-f", "--follow"):
-		return name + " never ends"
-	}
-	return ""
-}
-
-// word returns the name of a command; "" if it is not a simple one.
-func word(cmd syntax.Command) string {
-	call, is := cmd.(*syntax.CallExpr)
-	if !is || len(call.Args) == 0 {
-		return ""
-	}
-	return call.Args[0].Lit()
 }
 
 func (c *checks) failScript(o *manifest.Entry, field string, err *scriptError) {
@@ -170,17 +102,17 @@ type scriptError struct {
 	what string
 }
 
-// unreadable returns why neither sh nor bash can parse a script, or that they would parse it without running the command that joins, because that
+// unreadable returns why neither sh nor bash can parse a text, or that they would parse it without running the command that joins, because that
 // command ends up inside a quoted text. It returns nil for a script without such an error.
-func unreadable(script string) (first *scriptError) {
+func unreadable(text string) (first *scriptError) {
 	for _, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
-		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(script), "")
+		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(text), "")
 		e := &scriptError{line: 1, what: "the command with which the machine joins would be a part of a text"}
 		wrong, is := errors.AsType[syntax.ParseError](err)
 		switch {
-		case err == nil && (!strings.Contains(script, joins) || runs(file)):
+		case err == nil && (!strings.Contains(text, joins) || runs(file)):
 			return nil
-		case err != nil && (!is || isDoubtful(wrong.Text, script)):
+		case err != nil && (!is || isDoubtful(wrong.Text, text)):
 			return nil
 		case is:
 			e.line, e.what = int(wrong.Pos.Line()), wrong.Text
@@ -191,18 +123,18 @@ func unreadable(script string) (first *scriptError) {
 }
 
 // isDoubtful reports whether a shell may accept a script although the parser does not. A shell parses expansions, arithmetic and backquotes only
-// when it evaluates them, only bash knows the keyword "function", and a here-document may end at the end of the script.
-func isDoubtful(what, script string) bool {
+// when it evaluates them, only bash knows the keyword "function", and a here-document may end at the end of the text.
+func isDoubtful(what, text string) bool {
 	return regex.Of(`parameter|expr|must follow|followed by a word|\[|!|\(\(|array|index|operator`).MatchString(what) ||
-		regex.Of("`|\\(\\(|\\[\\[|\\$\\{\\W|\\bfunction\\b|(?s)<<.*\\$\\(").MatchString(script) ||
-		strings.Contains(what, "here-document") && !strings.Contains(script[max(0, strings.LastIndex(script, "<<")):], joins)
+		regex.Of("`|\\(\\(|\\[\\[|\\$\\{\\W|\\bfunction\\b|(?s)<<.*\\$\\(").MatchString(text) ||
+		strings.Contains(what, "here-document") && !strings.Contains(text[max(0, strings.LastIndex(text, "<<")):], joins)
 }
 
 // runs reports whether a script runs the command that joins.
 func runs(file *syntax.File) (found bool) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		call, is := n.(*syntax.CallExpr)
-		found = found || is && word(call) == joins
+		found = found || is && script.Word(call) == joins
 		return !found
 	})
 	return found

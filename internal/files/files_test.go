@@ -167,6 +167,7 @@ func TestFilesAreWrittenHere(t *testing.T) {
 		"internal/engine/etcd/file.go CreateTemp":           "a database to check or to change, which is removed",
 		"internal/kubesim/snapshot.go WriteFile":            "a database of the simulated etcd, which is removed",
 		"internal/cli/helm/helm.go CreateTemp":              "the certificate by which helm knows this process, which is removed",
+		"internal/enginetest/backups.go WriteFile":          "the key of a test",
 		"internal/cli/cluster/file.go CreateTemp":           "tries whether a file can be written, and removes it",
 	}
 	writes := []string{"WriteFile", "Create", "OpenFile", "CreateTemp", "Rename"}

@@ -93,7 +93,7 @@ func (c call) actions() []string {
 	switch c.service + " " + c.operation {
 	case "sts GetCallerIdentity": // needs no permission, by its page in the API reference
 		return nil
-	case "s3 HeadBucket":
+	case "s3 HeadBucket", "s3 ListObjectsV2":
 		return []string{"s3:ListBucket"}
 	case "s3 HeadObject":
 		return []string{"s3:GetObject"}

@@ -61,7 +61,7 @@ func TestWhatLeavesWaitsForWhatStays(t *testing.T) {
 		// Its objects may be those of an add-on that takes its place, and a release uninstalls all of its objects.
 		"helm-leftovers": nil,
 		// These follow what they belong to.
-		"retired/launch-template": nil, "node-object": nil, "node-objects": nil, "boot-data": nil, "self-managed-addon": nil,
+		"retired/launch-template": nil, "node-object": nil, "node-objects": nil, "boot-data": nil, "self-managed-addon": nil, "bootstrap-names": nil,
 	}
 	seen := map[string]bool{}
 	for name, m := range examples(t) {

@@ -108,6 +108,10 @@ func lastError(log string) string {
 var otherEntry = regexp.MustCompile(`^[IW]\d{4} `)
 
 func TestLastErrorIsNotThatOfAConnection(t *testing.T) {
-	assert.Equal(t, "E1130 02:00:00.1 run.go:72] command failed\n\tno rules", lastError("I1130 02:00:00.0 a\nE1130 02:00:00.1 run.go:72] command failed\n\tno rules\n"+
-		"W1130 02:00:00.2 logging.go:55] grpc: dial tcp 127.0.0.1:1: connect: connection refused\n"))
+	assert.Equal(
+		t,
+		"E1130 02:00:00.1 run.go:72] command failed\n\tno rules",
+		lastError("I1130 02:00:00.0 a\nE1130 02:00:00.1 run.go:72] command failed\n\tno rules\n"+
+			"W1130 02:00:00.2 logging.go:55] grpc: dial tcp 127.0.0.1:1: connect: connection refused\n"),
+	)
 }

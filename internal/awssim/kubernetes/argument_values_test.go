@@ -116,7 +116,11 @@ func TestFilesOfArguments(t *testing.T) {
 // The kubelet runs no static pod that is not valid.
 func TestStaticPods(t *testing.T) {
 	audit := hostVolume{"audit", "/etc/audit", "/etc/audit", "DirectoryOrCreate"}
-	assert.Empty(t, podRefused("kube-apiserver", "/etc/kubernetes/pki", []hostVolume{audit, audit}, []variable{{Name: "HTTPS_PROXY"}}), "kubeadm keeps one of each name")
+	assert.Empty(
+		t,
+		podRefused("kube-apiserver", "/etc/kubernetes/pki", []hostVolume{audit, audit}, []variable{{Name: "HTTPS_PROXY"}}),
+		"kubeadm keeps one of each name",
+	)
 	for _, v := range []hostVolume{
 		{"other", "/etc/x", "/etc/audit", ""},
 		{"My_Volume", "/etc/x", "/etc/x", ""},
@@ -137,9 +141,16 @@ func TestStaticPods(t *testing.T) {
 	} {
 		assert.NotEmpty(t, podRefused("kube-scheduler", "/etc/kubernetes/pki", nil, []variable{v}))
 	}
-	assert.Empty(t, podRefused("etcd", "/etc/kubernetes/pki", nil, []variable{{Name: "A", ValueFrom: map[string]map[string]any{"fieldRef": {"fieldPath": "status.podIP"}}}}))
+	assert.Empty(
+		t,
+		podRefused("etcd", "/etc/kubernetes/pki", nil, []variable{{Name: "A", ValueFrom: map[string]map[string]any{"fieldRef": {"fieldPath": "status.podIP"}}}}),
+	)
 	assert.NotEmpty(t, etcdVariablesRefused([]variable{{Name: "ETCD_QUOTA_BACKEND_BYTES", Value: "8GB"}}, nil))
-	assert.Empty(t, etcdVariablesRefused([]variable{{Name: "ETCD_QUOTA_BACKEND_BYTES", Value: "8GB"}}, map[string]any{"quota-backend-bytes": "1"}), "the argument wins")
+	assert.Empty(
+		t,
+		etcdVariablesRefused([]variable{{Name: "ETCD_QUOTA_BACKEND_BYTES", Value: "8GB"}}, map[string]any{"quota-backend-bytes": "1"}),
+		"the argument wins",
+	)
 }
 
 // kubeadm applies patches by the names of their files, and the kubelet reads what comes out.

@@ -107,11 +107,19 @@ func etcdVariablesRefused(env []variable, args any) string {
 	}
 	for _, v := range env {
 		name, is := strings.CutPrefix(v.Name, "ETCD_")
-		if name = strings.ToLower(strings.ReplaceAll(name, "_", "-")); !is || v.Value == "" || slices.Contains(given, name) || !slices.Contains(words("flags etcd"), name) {
+		if name = strings.ToLower(
+			strings.ReplaceAll(name, "_", "-"),
+		); !is || v.Value == "" || slices.Contains(given, name) ||
+			!slices.Contains(words("flags etcd"), name) {
 			continue
 		}
 		why := etcdValueRefused(name, v.Value)
-		if _, err := strconv.ParseInt(v.Value, 0, 64); err != nil && slices.Contains(strings.Fields("heartbeat-interval election-timeout quota-backend-bytes"), name) {
+		if _, err := strconv.ParseInt(
+			v.Value,
+			0,
+			64,
+		); err != nil &&
+			slices.Contains(strings.Fields("heartbeat-interval election-timeout quota-backend-bytes"), name) {
 			why = "parse error"
 		}
 		if why != "" {

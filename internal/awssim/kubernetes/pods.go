@@ -21,7 +21,9 @@ type variable struct {
 // pkg/kubelet/config of Kubernetes ("static pods may not reference secrets"). The kubelet of an earlier version runs the pod, but gets no Secret or
 // ConfigMap for it ("Create static Pods" in Kubernetes' documentation).
 func (v variable) refused() string {
-	fields := strings.Fields("metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs")
+	fields := strings.Fields(
+		"metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs",
+	)
 	resources := regex.Of(`^((limits|requests)\.(cpu|memory|ephemeral-storage)|(limits|requests)\.hugepages-.+)$`)
 	switch from := v.ValueFrom; {
 	case v.Name == "" || strings.ContainsFunc(v.Name, func(r rune) bool { return r == '=' || r < ' ' || r > '~' }):

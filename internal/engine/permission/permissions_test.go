@@ -66,7 +66,10 @@ func TestPlanNeedsWhatItCalls(t *testing.T) {
 				}
 				for action := range called {
 					_, op, _ := strings.Cut(action, ":")
-					reads := slices.ContainsFunc([]string{"Describe", "Get", "Head", "List", "Simulate", "AssumeRole"}, func(p string) bool { return strings.HasPrefix(op, p) })
+					reads := slices.ContainsFunc(
+						[]string{"Describe", "Get", "Head", "List", "Simulate", "AssumeRole"},
+						func(p string) bool { return strings.HasPrefix(op, p) },
+					)
 					lock := strings.HasPrefix(action, "ssm:")
 					assert.True(t, reads || lock || tags(action) || known[action], "%s is not known to be needed", action)
 				}

@@ -59,13 +59,8 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.deep == whole {
-		if inv.TagKeys, err = secrets.ReadTagKeys(ctx, c); err != nil {
-			return fmt.Errorf("tags that runs have set: %w", err)
-		}
-		if inv.BootSecrets, err = secrets.RecordedPrefixes(ctx, c); err != nil {
-			return fmt.Errorf("names of boot data: %w", err)
-		}
+	if err := o.observeRecords(ctx); err != nil {
+		return err
 	}
 	if err := o.observePoolSubnets(ctx); err != nil {
 		return err
@@ -88,6 +83,20 @@ func (o *observer) observe(ctx context.Context) (err error) {
 		return err
 	}
 	return o.observeAccount(ctx)
+}
+
+// observeRecords reads what runs have recorded of their own writes. A deletion does not need it.
+func (o *observer) observeRecords(ctx context.Context) (err error) {
+	if o.deep != whole {
+		return nil
+	}
+	if o.inv.TagKeys, err = secrets.ReadTagKeys(ctx, o.c); err != nil {
+		return fmt.Errorf("tags that runs have set: %w", err)
+	}
+	if o.inv.BootSecrets, err = secrets.RecordedPrefixes(ctx, o.c); err != nil {
+		return fmt.Errorf("names of boot data: %w", err)
+	}
+	return nil
 }
 
 // observeAccount reads the account ID if an ARN in a policy needs it.

@@ -108,30 +108,10 @@ func deleteUnusedBootData(g *graph.Graph, in inputs, sources bootSources, planne
 		return // an import deletes nothing
 	}
 	unused := &bootdata.Unused{Bucket: sources.bucket}
-	add := func(d *bootdata.Data) {
+	for _, d := range usedBootData(g, in, sources, planned, machines, pools) {
 		if d.Plain == nil {
 			unused.Used = append(unused.Used, d.Place())
 			unused.Parameters = unused.Parameters || d.Backend == boot.ParameterStore
-		}
-	}
-	for _, x := range planned.groups {
-		for _, m := range machines {
-			if m.Group == x.name && m.ControlPlane == x.controlPlane {
-				add(in.bootData(sources, x.group, m.Instance.ID(), m.name, x.role(place{})))
-			}
-		}
-	}
-	for _, pool := range pools {
-		add(in.poolData(sources, pool.group))
-	}
-	for _, r := range resourcesOf(g, "boot-data") { // of pools and machines that have it until they have joined, or are gone
-		switch d := r.Desired().(type) {
-		case *bootdata.Spent:
-			add(d.Data)
-		case *bootdata.Left:
-			for _, b := range []boot.Backend{boot.SecretsManager, boot.ParameterStore, boot.ObjectStore} {
-				add(&bootdata.Data{Backend: b, ID: in.secretID("machine/" + d.Name), Object: bootdata.PoolFolder + d.Name})
-			}
 		}
 	}
 	unused.Prefixes = slices.DeleteFunc(slices.Clone(in.inv.BootSecrets), func(prefix string) bool {
@@ -145,6 +125,32 @@ func deleteUnusedBootData(g *graph.Graph, in inputs, sources bootSources, planne
 	if sources.record.ref == nil {
 		secrets.RetireBootstrapNames(g, graph.Awaits(found))
 	}
+}
+
+// usedBootData lists the boot data of machines and pools, and of those that have it until they have joined, or are gone.
+func usedBootData(g *graph.Graph, in inputs, sources bootSources, planned machinePlan, machines []Machine, pools []scalingPool) (used []*bootdata.Data) {
+	add := func(d *bootdata.Data) { used = append(used, d) }
+	for _, x := range planned.groups {
+		for _, m := range machines {
+			if m.Group == x.name && m.ControlPlane == x.controlPlane {
+				add(in.bootData(sources, x.group, m.Instance.ID(), m.name, x.role(place{})))
+			}
+		}
+	}
+	for _, pool := range pools {
+		add(in.poolData(sources, pool.group))
+	}
+	for _, r := range resourcesOf(g, "boot-data") {
+		switch d := r.Desired().(type) {
+		case *bootdata.Spent:
+			add(d.Data)
+		case *bootdata.Left:
+			for _, b := range []boot.Backend{boot.SecretsManager, boot.ParameterStore, boot.ObjectStore} {
+				add(&bootdata.Data{Backend: b, ID: in.secretID("machine/" + d.Name), Object: bootdata.PoolFolder + d.Name})
+			}
+		}
+	}
+	return used
 }
 
 // secretID is the ID of the secrets of a machine or a group.

@@ -203,7 +203,11 @@ func TestOtherNumberOfZones(t *testing.T) {
 				a := enginetest.Prepared(t, before)
 				enginetest.MustApply(t, before, a)
 				_, err := enginetest.Open(after, a.Process()).Plan(t.Context())
-				require.ErrorContains(t, err, fmt.Sprintf("the cluster has subnets in %d zones, and their blocks depend on that number: set spec.network.vpc.availabilityZoneUsageLimit to %[1]d", old))
+				require.ErrorContains(
+					t,
+					err,
+					fmt.Sprintf("the cluster has subnets in %d zones, and their blocks depend on that number: set spec.network.vpc.availabilityZoneUsageLimit to %[1]d", old),
+				)
 				enginetest.MustDelete(t, after, a)
 			})
 		}

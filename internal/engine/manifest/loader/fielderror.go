@@ -120,7 +120,7 @@ func describe(e *field.Error) (what, fix string) {
 		return cmp.Or(detail, "must not be set"), "remove or change it"
 	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
 		return cmp.Or(detail, "is too long"), "shorten it"
-	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
+	case field.ErrorTypeInvalid, field.ErrorTypeTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	default:
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
@@ -213,12 +213,8 @@ func typeFix(wanted, have string, value any) string {
 	scalars := map[string]string{"integer": "a whole number, such as 3", "number": "a number, such as 1.5", "boolean": "true or false"}
 	isNumber := regex.Of(`^-?\d+(\.\d+)?$`).MatchString(text)
 	switch {
-	case wanted == "string" && have == "object":
-		return notAText
-	case wanted == "string" && have == "array":
-		return "write a text, without [ ] and -"
-	case wanted == "string" && scalars[have] != "":
-		return "put the value in quotes"
+	case wanted == "string" && (scalars[have] != "" || have == "object" || have == "array"):
+		return asText(have)
 	case wanted == "integer" && isNumber && !strings.Contains(text, "."), wanted == "number" && isNumber, wanted == "boolean" && isBoolean(text):
 		return fmt.Sprintf("write %s, without quotes", text)
 	case scalars[wanted] != "":
@@ -232,6 +228,17 @@ func typeFix(wanted, have string, value any) string {
 	default:
 		return "change the value"
 	}
+}
+
+// asText returns the fix for a value that is no text.
+func asText(have string) string {
+	switch have {
+	case "object":
+		return notAText
+	case "array":
+		return "write a text, without [ ] and -"
+	}
+	return "put the value in quotes"
 }
 
 func isBoolean(text string) bool { return text == "true" || text == "false" }

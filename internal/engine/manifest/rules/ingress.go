@@ -109,13 +109,7 @@ func (c *checks) checkRole(path string, role infrav1.SecurityGroupRole) {
 // have none.
 func (c *checks) checkPorts(path string, r infrav1.IngressRule) {
 	if !slices.Contains([]string{"-1", "4", "50", "58", "tcp", "udp", "icmp"}, string(r.Protocol)) { // those of CAPA
-		fix := `use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`
-		if name := map[string]string{"6": "tcp", "17": "udp", "1": "icmp"}[string(r.Protocol)]; name != "" { // numbers of IANA
-			fix = "write " + name
-		} else if name = strings.ToLower(string(r.Protocol)); name == "tcp" || name == "udp" || name == "icmp" {
-			fix = "write " + name
-		}
-		c.fail(c.infra.Problem(path+".protocol", fmt.Sprintf("%q is not a protocol of rules", r.Protocol), fix))
+		c.fail(c.infra.Problem(path+".protocol", fmt.Sprintf("%q is not a protocol of rules", r.Protocol), protocolFix(string(r.Protocol))))
 		return
 	}
 	switch r.Protocol {
@@ -133,6 +127,17 @@ func (c *checks) checkPorts(path string, r infrav1.IngressRule) {
 			c.fail(c.infra.Problem(path+".fromPort", fmt.Sprintf("%d and %d are not a type and a code of ICMP", r.FromPort, r.ToPort), "use -1 and -1 for all"))
 		}
 	}
+}
+
+// protocolFix returns the advice for a protocol that CAPA does not know.
+func protocolFix(protocol string) string {
+	if name := map[string]string{"6": "tcp", "17": "udp", "1": "icmp"}[protocol]; name != "" { // numbers of IANA
+		return "write " + name
+	}
+	if name := strings.ToLower(protocol); name == "tcp" || name == "udp" || name == "icmp" {
+		return "write " + name
+	}
+	return `use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`
 }
 
 // badDescription says why EC2 does not accept the description of a rule; "" if it does.

@@ -50,7 +50,9 @@ func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bo
 // dispensable returns parts of needed phases that a cluster can do without: the run brings the keys of authorities, and nobody downloads
 // certificates.
 func dispensable() []string {
-	return strings.Fields("certs/ca certs/etcd-ca certs/front-proxy-ca certs/sa kubeconfig/super-admin control-plane-prepare/download-certs control-plane-join/update-status control-plane-join/mark-control-plane")
+	return strings.Fields(
+		"certs/ca certs/etcd-ca certs/front-proxy-ca certs/sa kubeconfig/super-admin control-plane-prepare/download-certs control-plane-join/update-status control-plane-join/mark-control-plane",
+	)
 }
 
 // checkNeededPhases refuses to skip phases of kubeadm without which there is no cluster. Files and commands of the manifest may do the same

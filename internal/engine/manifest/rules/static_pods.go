@@ -55,7 +55,11 @@ func (c *checks) checkPodVariable(o *manifest.Entry, at, component string, e cor
 		return
 	}
 	if from := e.ValueFrom; from != nil && (from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil || from.FileKeyRef != nil) {
-		fail(".valueFrom", "it runs before there is an API server, so its pod can refer to no Secret, ConfigMap or volume of others", "write the value, or a file and an argument")
+		fail(
+			".valueFrom",
+			"it runs before there is an API server, so its pod can refer to no Secret, ConfigMap or volume of others",
+			"write the value, or a file and an argument",
+		)
 		return
 	}
 	for _, r := range apiserver.OfVariable(e) {

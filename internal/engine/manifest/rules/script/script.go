@@ -203,6 +203,7 @@ func outcomeOfList(x *syntax.BinaryCmd) outcome {
 		return outcome{a.succeeds && b.succeeds, a.fails || a.succeeds && b.fails, why}
 	case syntax.OrStmt:
 		return outcome{a.succeeds || a.fails && b.succeeds, a.fails && b.fails, why}
+	case syntax.Pipe, syntax.PipeAll:
 	}
 	return either()
 }
@@ -266,16 +267,8 @@ func outcomeOfCall(x *syntax.CallExpr) outcome {
 		if slices.ContainsFunc(x.Args, isOwnProcess) {
 			return never("kill ends its shell")
 		}
-	case "sleep":
-		if has("infinity", "inf") {
-			return never(name + " never ends")
-		}
-	case "tail":
-		if has("-f", "-F", "--follow") {
-			return never(name + " never ends")
-		}
-	case "journalctl":
-		if has("-f", "--follow") {
+	case "sleep", "tail", "journalctl":
+		if has(endless()[name]...) {
 			return never(name + " never ends")
 		}
 	case "reboot", "poweroff", "halt", "shutdown", "systemctl", "init", "telinit":
@@ -284,6 +277,11 @@ func outcomeOfCall(x *syntax.CallExpr) outcome {
 		}
 	}
 	return either()
+}
+
+// endless returns the arguments with which commands never end.
+func endless() map[string][]string {
+	return map[string][]string{"sleep": {"infinity", "inf"}, "tail": {"-f", "-F", "--follow"}, "journalctl": {"-f", "--follow"}}
 }
 
 // isOwnProcess reports whether a word is $$.
@@ -350,18 +348,13 @@ func loses(program, name string, args []string) string {
 	of := func(names ...string) bool {
 		return slices.ContainsFunc(args[1:], func(a string) bool { return slices.Contains(names, a) })
 	}
-	verb := args[0]
 	switch name {
 	case "systemctl":
-		if !of(program, program+".service") {
-			return ""
-		}
-		stops := verb == "stop" || of("--now") && (verb == "disable" || verb == "mask")
-		if program == "containerd" && stops || program == "kubelet" && verb == "mask" {
-			return "systemctl " + verb + " " + program
+		if of(program, program+".service") && systemdLoses(program, args[0], of("--now")) {
+			return "systemctl " + args[0] + " " + program
 		}
 	case "service":
-		if program == "containerd" && verb == program && of("stop") {
+		if program == "containerd" && args[0] == program && of("stop") {
 			return "service containerd stop"
 		}
 	case "apt-get", "apt", "yum", "dnf", "microdnf", "zypper":
@@ -375,6 +368,14 @@ func loses(program, name string, args []string) string {
 		}
 	}
 	return ""
+}
+
+// systemdLoses reports whether a command of systemctl takes a program away. kubeadm starts a kubelet that was only stopped.
+func systemdLoses(program, verb string, now bool) bool {
+	if program == "kubelet" {
+		return verb == "mask"
+	}
+	return program == "containerd" && (verb == "stop" || now && (verb == "disable" || verb == "mask"))
 }
 
 // Word returns the name of a command; "" if it is not a simple one.

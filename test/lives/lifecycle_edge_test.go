@@ -204,7 +204,7 @@ func TestScale(t *testing.T) {
 		step(enginetest.WithWorkers(t, enginetest.ThreeZones, 2), "delete retired/"+md+"2", "delete retired/"+md+"3", "delete retired/"+md+"4")
 		gone := enginetest.Load(t, enginetest.ThreeZones, nil)
 		gone.Deployments = nil
-		step(gone, "delete retired/"+md+"0", "delete retired/"+md+"1")
+		step(gone, "delete retired/"+md+"0", "delete retired/"+md+"1", "delete boot-data/unused") // the last one is the recorded name of its secret
 		enginetest.MustDelete(t, gone, a)
 		require.Empty(t, a.Inventory())
 	})

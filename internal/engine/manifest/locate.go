@@ -66,6 +66,9 @@ func (c *Cluster) Locate(origin, message string) string {
 	if object == "" {
 		return origin
 	}
+	if named := c.namedFirst(object, path, message); named != "" {
+		return named
+	}
 	m := newMessage(message)
 	own := c.scalars[object]
 	part := slices.DeleteFunc(slices.Clone(own), func(s scalar) bool { return !isBelow(s.path, path) })
@@ -90,6 +93,26 @@ func (c *Cluster) Locate(origin, message string) string {
 		}
 	}
 	return origin
+}
+
+// namedFirst returns the origin of the field with whose name a message begins, as in "configuration: …"; "" if the manifest has none.
+func (c *Cluster) namedFirst(object, path, message string) string {
+	field := regex.Of(`^([a-z][A-Za-z]+(?:\.[a-z][A-Za-z]+)*): `).FindStringSubmatch(message)
+	if field == nil {
+		return ""
+	}
+	name := field[1]
+	if path != "" && c.Sets(object, path+"."+name) {
+		return c.Origin(object, path+"."+name)
+	}
+	for _, title := range c.referred(object) {
+		for _, s := range c.scalars[title] {
+			if at := strings.Index(s.path+"[", "."+name+"["); at >= 0 {
+				return c.Origin(title, s.path[:at+1+len(name)])
+			}
+		}
+	}
+	return ""
 }
 
 // partOf finds the object and the path in an origin.

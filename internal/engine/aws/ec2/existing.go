@@ -181,7 +181,7 @@ func tooManyGroups(ctx context.Context, c *cloud.Clients, n int) (refusal string
 		return "", nil
 	}
 	return fmt.Sprintf(
-		"a machine would have %d security groups, and %s allows %d for each network interface: remove some of additionalSecurityGroups, or request a higher quota (%s %s)",
+		"additionalSecurityGroups: a machine would have %d security groups, and %s allows %d for each network interface: remove some, or request a higher quota (%s %s)",
 		n,
 		c.Region,
 		limit,

@@ -43,7 +43,7 @@ func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offere
 		return "", err
 	}
 	return fmt.Sprintf(
-		"EKS refuses the configuration of %s %s: %s. 'aws eks describe-addon-configuration --addon-name %[1]s --addon-version %[2]s' shows what it may contain",
+		"configuration: EKS refuses it for %s %s: %s. 'aws eks describe-addon-configuration --addon-name %[1]s --addon-version %[2]s' shows what it may contain",
 		a.Name,
 		version,
 		strings.Join(problems, "; "),

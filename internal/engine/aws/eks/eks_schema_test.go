@@ -18,11 +18,11 @@ import (
 // that is as desired costs no call.
 func TestSchemaOfAddon(t *testing.T) {
 	for name, tt := range map[string]struct{ addon, version, configuration, want string }{
-		"unknown field":         {"vpc-cni", "v1.20.4-eksbuild.1", `{"env":{"ENABLE_PREFIX_DELEGATION":"true"},"foo":1}`, "EKS refuses the configuration of vpc-cni v1.20.4-eksbuild.1: Additional property foo is not allowed"},
+		"unknown field":         {"vpc-cni", "v1.20.4-eksbuild.1", `{"env":{"ENABLE_PREFIX_DELEGATION":"true"},"foo":1}`, "EKS refuses it for vpc-cni v1.20.4-eksbuild.1: Additional property foo is not allowed"},
 		"wrong type":            {"vpc-cni", "v1.20.4-eksbuild.1", "env:\n  ENABLE_PREFIX_DELEGATION: true\n", "env.ENABLE_PREFIX_DELEGATION: Invalid type. Expected: string, given: boolean"},
 		"value of a list":       {"kube-proxy", "v1.34.0-eksbuild.2", `{"mode":"ipsv"}`, "mode: must be one of the following: \"iptables\", \"ipvs\", \"nftables\""},
 		"two problems":          {"coredns", "v1.12.4-eksbuild.1", `{"replicaCount":"2","autoScaling":{"enabled":true,"minReplicas":1}}`, "autoScaling.minReplicas: Must be greater than or equal to 2; replicaCount: Invalid type. Expected: integer, given: string"},
-		"no version: default":   {"coredns", "", `{"replicas":2}`, "EKS refuses the configuration of coredns v1.12.4-eksbuild.1: Additional property replicas is not allowed"},
+		"no version: default":   {"coredns", "", `{"replicas":2}`, "EKS refuses it for coredns v1.12.4-eksbuild.1: Additional property replicas is not allowed"},
 		"anchors":               {"coredns", "", "{replicaCount: 2}", ""},
 		"tolerations":           {"coredns", "", `{"tolerations":[{"operator":"Exists"}]}`, ""},
 		"tolerations in a word": {"coredns", "", `{"tolerations":"all"}`, "tolerations: Invalid type. Expected: [array,null], given: string"},
